@@ -19,6 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel.db import engine
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
@@ -78,7 +79,7 @@ _ARQ_AT = _CONDITION_AT + len(attach_handle.CONDITION)
 
 @engine.retried
 def read(silence_s: int) -> fleet_sources.Ours:
-    """The whole database, by four statements.
+    """The whole database, by five statements.
 
     :param silence_s: seconds without a report after which a host is silent
     """
@@ -102,6 +103,7 @@ def read(silence_s: int) -> fleet_sources.Ours:
             unheld=[
                 fleet_sources.Arq(*row) for row in connection.execute(_UNHELD)
             ],
+            findings=findings.read_on(connection),
         )
 
 

@@ -35,6 +35,7 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 _PROGRAMMINGS = schema.PROGRAMMINGS
+_FINDINGS = schema.FINDINGS
 
 _State = fleet_numbers.UnitState
 
@@ -61,6 +62,10 @@ _OF_DEVICES = sa.select(
 ).select_from(_DEVICES)
 
 _OF_STATES = sa.select(_ARQS.c.state, sa.func.count()).group_by(_ARQS.c.state)
+
+_OF_FINDINGS = sa.select(
+    _FINDINGS.c.kind, _FINDINGS.c.is_repaired, sa.func.count()
+).group_by(_FINDINGS.c.kind, _FINDINGS.c.is_repaired)
 
 _OF_BIND_FAILURES = (
     sa.select(_ARQS.c.reason)
@@ -92,6 +97,7 @@ def read(
         programmings = (
             connection.execute(_of_recent_programmings(since)).tuples().all()
         )
+        findings = connection.execute(_OF_FINDINGS).tuples().all()
     ended = [row for row in programmings if row[1] is not None]
     return fleet_numbers.Numbers(
         hosts=[fleet_numbers.Host(*row) for row in hosts],
@@ -118,6 +124,10 @@ def read(
             for _began, _finished, failure in ended
             if failure is not None
         ],
+        findings={
+            (kind, is_repaired): amount
+            for kind, is_repaired, amount in findings
+        },
     )
 
 

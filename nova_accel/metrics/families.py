@@ -28,10 +28,13 @@ from prometheus_client import core
 from nova_accel.model import arq_types
 from nova_accel.model import dcgm
 from nova_accel.model import failure_cause
+from nova_accel.model import finding
 from nova_accel.model import fleet_numbers
 
 _Numbers = fleet_numbers.Numbers
 _State = fleet_numbers.UnitState
+
+_KINDS = tuple(str(kind) for kind in finding.Kind)
 
 #: The labels of ``nova_accel_arq_info``.
 ARQ_LABELS = (
@@ -67,13 +70,7 @@ def of(
     yield from _of_arqs(numbers, most_series)
     yield from _of_times(numbers)
     yield _failures(numbers)
-    yield _gauge(
-        'findings',
-        'What hosts have found amiss in their last comparison and have not '
-        'repaired.',
-        ('kind',),
-        [((kind,), number) for kind, number in numbers.findings.items()],
-    )
+    yield _findings(numbers)
     yield _gauge(
         'metrics_left_out',
         'Series that are missing because a metric would have too many, see '
@@ -296,3 +293,21 @@ def _counted(
 ) -> list[tuple[tuple[str, str], float]]:
     amounts = collections.Counter(found)
     return [((stage, str(cause)), amounts[cause]) for cause in causes]
+
+
+def _findings(numbers: _Numbers) -> core.GaugeMetricFamily:
+    """Kinds that only newer hosts know are counted together."""
+    amounts: collections.Counter[tuple[str, bool]] = collections.Counter()
+    for (kind, is_repaired), amount in numbers.findings.items():
+        known = kind if kind in _KINDS else fleet_numbers.OTHERS
+        amounts[known, is_repaired] += amount
+    return _gauge(
+        'findings',
+        'What hosts have found amiss in their last comparison.',
+        ('kind', 'state'),
+        [
+            ((kind, state), amounts[kind, is_repaired])
+            for kind in (*_KINDS, fleet_numbers.OTHERS)
+            for state, is_repaired in (('open', False), ('repaired', True))
+        ],
+    )

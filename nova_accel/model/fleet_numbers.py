@@ -100,7 +100,7 @@ class Numbers:
     The others are those of the last while, at most :data:`RECENT` of each:
     how long bindings took, how long programmings that ended well took, how
     many programmings are not over, and why others failed. ``findings`` has
-    the number of the hosts' findings of a kind that nobody has repaired.
+    the number of the hosts' findings of a kind, repaired or not.
     """
 
     hosts: Sequence[Host]
@@ -114,7 +114,7 @@ class Numbers:
     programming_s: Sequence[float]
     programmings_running: int
     programming_failures: Sequence[str]
-    findings: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    findings: Mapping[tuple[str, bool], int]
 
     @property
     def in_use(self) -> int:

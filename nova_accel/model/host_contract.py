@@ -27,7 +27,7 @@ import re
 from typing import Any
 
 #: The contract of this release.
-NEWEST = 1
+NEWEST = 2
 
 #: The contract of the release that says no number.
 FIRST = 0
@@ -38,9 +38,12 @@ HEADER = 'OpenStack-Accelerator-Contract'
 #: The key of a report that names its contract.
 KEY = 'contract'
 
+#: The key of a report that has what its host has found amiss.
+FINDINGS = 'findings'
+
 #: Key -> the contract since which a report has it, or a device, deployable or
 #: attach handle of a report. Keys of contract 0 are in none.
-REPORT_SINCE: Mapping[str, int] = {KEY: 1}
+REPORT_SINCE: Mapping[str, int] = {KEY: 1, FINDINGS: 2}
 DEVICE_SINCE: Mapping[str, int] = {'link_sets': 1}
 DEPLOYABLE_SINCE: Mapping[str, int] = {}
 HANDLE_SINCE: Mapping[str, int] = {}

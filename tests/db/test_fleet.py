@@ -138,4 +138,4 @@ class TestRead(base.DatabaseTestCase):
         for number in range(2, 6):
             self.make_noise(reports.SimulatedHost(f'compute-{number}', (3,)))
         self.assertEqual(few, self.statements(self.read))
-        self.assertEqual(4, len(few))
+        self.assertEqual(5, len(few))

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import datetime
 
 from oslo_utils import uuidutils
@@ -26,6 +27,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
 from nova_accel.model import failure_cause
+from nova_accel.model import finding
 from nova_accel.model import fleet_numbers as model
 from nova_accel.model import hardware
 from nova_accel.model import programming_record
@@ -88,7 +90,8 @@ class TestRead(base.DatabaseTestCase):
             for table in reversed(schema.METADATA.sorted_tables):
                 connection.execute(sa.delete(table))
         self.assertEqual(
-            model.Numbers([], {}, 0, 0, {}, [], [], [], [], 0, []), self.read()
+            model.Numbers([], {}, 0, 0, {}, [], [], [], [], 0, [], {}),
+            self.read(),
         )
 
     def test_idle_host(self) -> None:
@@ -278,10 +281,22 @@ class TestRead(base.DatabaseTestCase):
             [failure_cause.INTERRUPTED], found.programming_failures
         )
 
+    def test_findings(self) -> None:
+        findings = (
+            finding.Finding(finding.Kind.MDEV, 'it is gone', True),
+            finding.Finding(finding.Kind.GUEST_GONE, 'one'),
+            finding.Finding(finding.Kind.GUEST_GONE, 'two'),
+        )
+        dataclasses.replace(self.host, findings=findings).report()
+        self.assertEqual(
+            {('mdev', True): 1, ('guest_gone', False): 2},
+            self.read().findings,
+        )
+
     def test_constant_number_of_statements(self) -> None:
         few = self.statements(self.read)
         for number in range(5):
             self.make_noise(reports.SimulatedHost(f'noise-{number}', (4, 2)))
             self.program(number)
         self.assertEqual(few, self.statements(self.read))
-        self.assertEqual(8, len(few))
+        self.assertEqual(9, len(few))

@@ -11,7 +11,6 @@
 # under the License.
 
 
-
 from nova_accel.cmd import manage
 from nova_accel.db import device_profile
 from nova_accel.testing import reports

@@ -58,7 +58,12 @@ def some(**changed: Any) -> fleet_numbers.Numbers:
             programming_s=[7, 9, 30],
             programmings_running=1,
             programming_failures=[failure_cause.INTERRUPTED, 'it is stuck'],
-            findings={'leak': 4},
+            findings={
+                ('guest_gone', False): 4,
+                ('mdev', True): 2,
+                ('of a newer host', False): 1,
+                ('of another one', False): 1,
+            },
         ),
         **changed,
     )

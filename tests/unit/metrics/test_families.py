@@ -116,9 +116,22 @@ class FamiliesTest(testtools.TestCase):
             },
             self.found['nova_accel_failures'],
         )
-        self.assertEqual({('leak',): 4}, self.found['nova_accel_findings'])
         self.assertEqual(
             {('healthy',): 4, ('faulty',): 1}, self.found['nova_accel_devices']
+        )
+
+    def test_findings(self) -> None:
+        self.assertEqual(
+            {
+                ('guest_gone', 'open'): 4,
+                ('mdev', 'repaired'): 2,
+                (fleet_numbers.OTHERS, 'open'): 2,
+            },
+            {
+                labels: amount
+                for labels, amount in self.found['nova_accel_findings'].items()
+                if amount
+            },
         )
 
     def test_arqs(self) -> None:

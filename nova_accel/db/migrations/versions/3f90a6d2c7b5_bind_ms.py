@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from nova_accel.db.migrations import steps
 
 revision = '3f90a6d2c7b5'
-down_revision = '2b7e9c40d1f8'
+down_revision = '5ce1a83d7f46'
 branch_labels = None
 depends_on = None
 

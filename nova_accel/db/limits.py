@@ -148,6 +148,15 @@ def _set(limits: Limits, is_brief: bool) -> Iterator[None]:
         _CALL.reset(token)
 
 
+def taken_ms() -> int:
+    """How long the present call has taken, 0 outside of calls."""
+    call = _CALL.get()
+    if call is None:
+        return 0
+    began = call.until - call.limits.deadline_s
+    return max(0, round(1000 * (time.monotonic() - began)))
+
+
 def check() -> None:
     """:raises DeadlinePassed: there is no time left"""
     call = _CALL.get()

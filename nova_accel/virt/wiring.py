@@ -22,6 +22,7 @@ from typing import Any
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import conf
+from nova_accel import guru_report
 from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
@@ -44,6 +45,7 @@ from nova_accel.virt import guest_cells
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
+from nova_accel.virt import report_section
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
 from nova_accel.virt.fabric import no_fabric
@@ -120,6 +122,10 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         fpgas.history.note(record)
     common.cycle.begin(
         _steps(common.fabric, fpgas, holding, publishing, lost_mdevs)
+    )
+    guru_report.tell(
+        guru_report.TITLE,
+        functools.partial(report_section.facts, common.node, common.board),
     )
     return parts.Parts(
         common.node,

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import datetime
+import time
 from typing import Any
 
 from osc_lib import exceptions
@@ -131,6 +132,8 @@ class Drain(command.Lister):
             cloud,
             allows_cold=parsed_args.cold,
             concurrency=parsed_args.concurrency,
+            clock=time.monotonic,
+            sleep=time.sleep,
         )
         known = cloud.drain()
         if parsed_args.dry_run:

@@ -19,7 +19,6 @@ is cut short is continued by the next one.
 from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
-import time
 from typing import NamedTuple
 from typing import Protocol
 
@@ -116,8 +115,8 @@ class HostEmptying:
         *,
         allows_cold: bool = False,
         concurrency: int = 2,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
     ) -> None:
         self._cloud = cloud
         self._allows_cold = allows_cold

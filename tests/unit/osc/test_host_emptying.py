@@ -279,7 +279,9 @@ class TestLook(EmptyingTestCase):
     def test_it_changes_nothing(self) -> None:
         self.boot('live')
         self.boot('stopped', status='SHUTOFF')
-        emptying = host_emptying.HostEmptying(self.cloud)
+        emptying = host_emptying.HostEmptying(
+            self.cloud, clock=self.clock, sleep=self.clock.sleep
+        )
         rows = {row.name: row for row in emptying.look()}
         self.assertEqual(
             {'live': 'live', 'stopped': 'cold'},

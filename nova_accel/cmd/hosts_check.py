@@ -90,5 +90,6 @@ def check_findings() -> upgradecheck.Result:
     )
     return check_result.warning(
         f'Hosts have found something amiss that they have not repaired: '
-        f'{named}. "nova-accel-manage fleet" shows it, with remedies.'
+        f'{named}. "nova-accel-manage fleet list --drift" shows it, with '
+        'remedies.'
     )

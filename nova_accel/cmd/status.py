@@ -45,10 +45,10 @@ _ERROR = 255
 class Checks(upgradecheck.UpgradeCommands):
     """The checks of ``nova-accel-status upgrade check``."""
 
-    def check(self) -> int:
+    def check(self) -> upgradecheck.Code:
         # Nova's databases can be set up only once.
         cells.connect()
-        return int(super().check())
+        return super().check()
 
     def check_database(self) -> upgradecheck.Result:
         try:

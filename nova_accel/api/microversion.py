@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Microversions 2.0 to 2.8 of the service type ``accelerator``."""
+"""Microversions 2.0 to 2.9 of the service type ``accelerator``."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ SERVICE_TYPE = 'accelerator'
 
 #: ``doc/source/reference/microversions.rst`` says what each has added.
 #: Cyborg's history ends with 2.3.
-VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6', '2.7', '2.8')
+VERSIONS = tuple(f'2.{minor}' for minor in range(10))
 
 #: How many texts of clients are kept with the version that they ask for.
 _MOST_TEXTS = 64

@@ -13,12 +13,15 @@
 
 """All hosts, devices and units, with the ARQs that have them."""
 
+from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from nova_accel.db import engine
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
@@ -30,6 +33,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
+_FINDINGS = schema.FINDINGS
 
 #: The fields of :class:`nova_accel.model.fleet_sources.Arq`.
 _ARQ = (
@@ -39,6 +43,7 @@ _ARQ = (
     _ARQS.c.hostname,
     _ARQS.c.instance_uuid,
     _ARQS.c.resource_class,
+    _ARQS.c.project_id,
 )
 
 _OF_DEVICES = sa.select(
@@ -64,6 +69,24 @@ _OF_UNITS = sa.select(
     *_ARQ,
 ).select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES).outerjoin(_ARQS))
 
+#: How many devices, units, ARQs and findings a host has, each device counted
+#: once at least.
+_AMOUNT = (
+    sa.select(sa.func.count())
+    .select_from(_DEVICES.outerjoin(_DEPLOYABLES).outerjoin(_HANDLES))
+    .where(_DEVICES.c.hostname == _HOSTS.c.hostname)
+    .correlate(_HOSTS)
+    .scalar_subquery()
+    + sa.select(sa.func.count())
+    .where(_ARQS.c.hostname == _HOSTS.c.hostname)
+    .correlate(_HOSTS)
+    .scalar_subquery()
+    + sa.select(sa.func.count())
+    .where(_FINDINGS.c.hostname == _HOSTS.c.hostname)
+    .correlate(_HOSTS)
+    .scalar_subquery()
+)
+
 # An ARQ that is bound to nothing and has no unit is a client's own.
 _UNHELD = (
     sa.select(*_ARQ)
@@ -76,36 +99,125 @@ _CONDITION_AT = 6
 _ARQ_AT = _CONDITION_AT + len(attach_handle.CONDITION)
 
 
+#: A page ends before the host with which it would have more devices, units,
+#: ARQs and findings. One takes half a KiB of JSON.
+MAX_ON_A_PAGE = 1500
+
+
+class Page(NamedTuple):
+    """Some hosts; ``last`` is the last one's name if there may be more."""
+
+    ours: fleet_sources.Ours
+    last: str | None
+
+
 @engine.retried
 def read(silence_s: int) -> fleet_sources.Ours:
-    """The whole database, by four statements.
+    """The whole database, by five statements.
 
     :param silence_s: seconds without a report after which a host is silent
     """
-    of_hosts = sa.select(
+    with engine.reader() as connection:
+        return _ours(connection, connection.execute(_hosts(silence_s)).all())
+
+
+@engine.retried
+def read_page(
+    silence_s: int,
+    limit: int,
+    after: str | None = None,
+    hostname: str | None = None,
+) -> Page:
+    """Some hosts in the order of their names, by five statements.
+
+    An ARQ that is bound to a host that has never reported is on the page where
+    the host would be.
+
+    :param limit: the number of hosts
+    :param after: the host before the first one
+    :param hostname: the only host
+    """
+    asked = _hosts(silence_s).add_columns(_AMOUNT)
+    bound = []
+    if after is not None:
+        asked = asked.where(_HOSTS.c.hostname > after)
+        bound.append(_ARQS.c.hostname > after)
+    if hostname is not None:
+        asked = asked.where(_HOSTS.c.hostname == hostname)
+        bound.append(_ARQS.c.hostname == hostname)
+    with engine.reader() as connection:
+        rows = connection.execute(
+            asked.order_by(_HOSTS.c.hostname).limit(limit)
+        ).all()
+        hosts = _fitting(rows)
+        last = None
+        if len(hosts) < len(rows) or len(rows) == limit:
+            last = hosts[-1][0]
+            bound.append(_ARQS.c.hostname <= last)
+        names = [host[0] for host in hosts]
+        return Page(
+            _ours(
+                connection,
+                hosts,
+                [_DEVICES.c.hostname.in_(names)],
+                bound,
+                [_FINDINGS.c.hostname.in_(names)],
+            ),
+            last,
+        )
+
+
+def _fitting(rows: Sequence[sa.Row[Any]]) -> list[tuple[Any, ...]]:
+    """The hosts that a page has room for, the first one in any case."""
+    hosts: list[tuple[Any, ...]] = []
+    total = 0
+    for *of_host, amount in rows:
+        total += amount
+        if hosts and total > MAX_ON_A_PAGE:
+            break
+        hosts.append(tuple(of_host))
+    return hosts
+
+
+def _hosts(silence_s: int) -> sa.Select[Any]:
+    return sa.select(
         _HOSTS.c.hostname,
         _HOSTS.c.service_host,
         host.is_silent(silence_s).label('is_silent'),
     )
-    with engine.reader() as connection:
-        units = connection.execute(_OF_UNITS).all()
-        devices = _devices(connection)
-        return fleet_sources.Ours(
-            hosts=[
-                fleet_sources.Host(name, service_host, bool(is_silent))
-                for name, service_host, is_silent in connection.execute(
-                    of_hosts
-                )
-            ],
-            devices=devices,
-            units=_units(units, {device.uuid for device in devices}),
-            unheld=[
-                fleet_sources.Arq(*row) for row in connection.execute(_UNHELD)
-            ],
-        )
 
 
-def _devices(connection: sa.Connection) -> list[fleet_sources.Device]:
+def _ours(
+    connection: sa.Connection,
+    hosts: Iterable[Sequence[Any]],
+    of_devices: Iterable[sa.ColumnElement[bool]] = (),
+    of_arqs: Iterable[sa.ColumnElement[bool]] = (),
+    of_findings: Iterable[sa.ColumnElement[bool]] = (),
+) -> fleet_sources.Ours:
+    """The hosts with their devices and units, by four statements.
+
+    :param of_devices: conditions for the devices that are wanted
+    :param of_arqs: conditions for the ARQs without units that are wanted
+    :param of_findings: conditions for the findings that are wanted
+    """
+    units = connection.execute(_OF_UNITS.where(*of_devices)).all()
+    devices = _devices(connection.execute(_OF_DEVICES.where(*of_devices)))
+    return fleet_sources.Ours(
+        hosts=[
+            fleet_sources.Host(name, service_host, bool(is_silent))
+            for name, service_host, is_silent in hosts
+        ],
+        devices=devices,
+        units=_units(units, {device.uuid for device in devices}),
+        unheld=[
+            fleet_sources.Arq(*row)
+            for row in connection.execute(_UNHELD.where(*of_arqs))
+        ],
+        findings=findings.read_on(connection, *of_findings),
+    )
+
+
+def _devices(rows: Iterable[sa.Row[Any]]) -> list[fleet_sources.Device]:
     return [
         fleet_sources.Device(
             uuid,
@@ -124,7 +236,7 @@ def _devices(connection: sa.Connection) -> list[fleet_sources.Device]:
             vendor,
             product,
             *rest,
-        ) in connection.execute(_OF_DEVICES)
+        ) in rows
     ]
 
 

@@ -290,3 +290,22 @@ TURNS = _table(
     sa.Column('name', sa.String(64), nullable=False, unique=True),
     sa.Column('taken_at', utc_datetime.UtcDateTime, nullable=False),
 )
+
+#: What the hosts have found amiss: model/finding.py.
+FINDINGS = _table(
+    'findings',
+    sa.Column(
+        'hostname',
+        sa.String(255),
+        sa.ForeignKey('hosts.hostname', ondelete='CASCADE'),
+        nullable=False,
+        index=True,
+    ),
+    sa.Column('kind', sa.String(32), nullable=False),
+    sa.Column('is_repaired', sa.Boolean, nullable=False),
+    sa.Column('instance_uuid', sa.String(36)),
+    sa.Column('device', sa.String(255)),
+    sa.Column('words', sa.Text, nullable=False),
+    # By the database's clock, when the first report had it.
+    sa.Column('found_at', utc_datetime.UtcDateTime, nullable=False),
+)

@@ -118,7 +118,7 @@ def _row(
     is_silent: bool,
     servers: Mapping[str, fleet_sources.Server],
 ) -> Row:
-    state, why = _state(unit.condition, unit.arq is not None, is_silent)
+    state, why = state_of(unit.condition, unit.arq is not None, is_silent)
     return Row(
         device,
         unit,
@@ -137,9 +137,14 @@ def _row(
     )
 
 
-def _state(
+def state_of(
     condition: usability.Condition, is_held: bool, is_silent: bool
 ) -> tuple[State, str]:
+    """The state of a unit, and more of it, empty if there is no more to say.
+
+    :param is_held: whether an ARQ has it
+    :param is_silent: whether its host is
+    """
     why = condition.reason or ''
     if is_silent:
         return State.UNKNOWN, 'its host is silent'
@@ -158,7 +163,7 @@ def _state(
 
 def _bare(device: fleet_sources.Device, is_silent: bool) -> Row:
     """The row of a device of which nothing can be handed out."""
-    state, why = _state(
+    state, why = state_of(
         usability.Condition(True, device.status, device.fault, True, None),
         False,
         is_silent,

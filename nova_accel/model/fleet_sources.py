@@ -20,10 +20,12 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import datetime
 from typing import NamedTuple
 
 from nova_accel.model import arq_types
 from nova_accel.model import drift
+from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import usability
 
@@ -65,6 +67,7 @@ class Arq(NamedTuple):
     """An ARQ that is bound, or that holds a unit.
 
     ``hostname`` and ``instance_uuid`` are None if it is bound to nothing.
+    ``project_id`` is the owner's, None if nobody has said it.
     """
 
     uuid: str
@@ -73,6 +76,7 @@ class Arq(NamedTuple):
     hostname: str | None
     instance_uuid: str | None
     resource_class: str
+    project_id: str | None = None
 
     @property
     def is_holding(self) -> bool:
@@ -118,6 +122,14 @@ class Server(drift.Server):
         return not (self.is_busy or self.is_migrating)
 
 
+class Found(NamedTuple):
+    """What a host has found amiss; ``since`` is when it first said so."""
+
+    hostname: str
+    since: datetime.datetime
+    what: finding.Finding
+
+
 class Ours(NamedTuple):
     """The database of accelerators.
 
@@ -128,6 +140,7 @@ class Ours(NamedTuple):
     devices: Sequence[Device]
     units: Sequence[Unit]
     unheld: Sequence[Arq]
+    findings: Sequence[Found] = ()
 
     @property
     def instance_uuids(self) -> set[str]:

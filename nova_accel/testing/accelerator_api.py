@@ -82,6 +82,7 @@ class AcceleratorApi(fixtures.Fixture):
         line.mount(_URL, _Line(self))
         self.adapter = adapter.Adapter(
             session.Session(auth=noauth.NoAuth(), session=line),
+            service_type='accelerator',
             endpoint_override=_URL,
             raise_exc=False,
         )

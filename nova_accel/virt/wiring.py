@@ -38,6 +38,7 @@ from nova_accel.host import nova_claims
 from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
+from nova_accel.model import host_findings
 from nova_accel.model import host_view
 from nova_accel.virt import guest_cells
 from nova_accel.virt import hot_plug
@@ -111,8 +112,9 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         common.api,
         holding.attachments,
         {mdev.uuid for mdev in common.hardware.node_devices.mdevs()},
+        common.board.findings,
     )
-    hot_plug.attach_missing(host, common.held.arqs_of)
+    hot_plug.attach_missing(host, common.held.arqs_of, common.board.findings)
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
@@ -222,19 +224,23 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
         hardware,
         api,
         board,
-        periodic_work.Cycle(CONF.nova_accel.report_interval_s),
+        periodic_work.Cycle(CONF.nova_accel.report_interval_s, board.findings),
         journal,
         held,
         _fabric(
             node.nodename,
             state,
             fabric_need.Need(board, held, hardware.guests),
+            board.findings,
         ),
     )
 
 
 def _fabric(
-    nodename: str, state: pathlib.Path, need: fabric_need.Need
+    nodename: str,
+    state: pathlib.Path,
+    need: fabric_need.Need,
+    findings: host_findings.Findings,
 ) -> no_fabric.NoFabric:
     options = CONF.nova_accel
     if not options.fabric_manager:
@@ -248,6 +254,7 @@ def _fabric(
         need,
         options.fabric_manager_timeout_s,
         options.fabric_manager_interval_s,
+        findings,
     )
 
 
@@ -342,6 +349,7 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             common.fabric.let_go,
         ),
         cleaner,
+        common.board.findings,
     )
     return _Holding(
         cleaner,
@@ -354,6 +362,7 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             hardware.node_devices,
             hardware.guests,
             common.board,
+            common.cycle.hurry,
         ),
     )
 

@@ -12,7 +12,9 @@
 
 
 import datetime
+from typing import Any
 
+import fixtures
 import sqlalchemy as sa
 import testscenarios
 
@@ -100,6 +102,7 @@ class TestRead(base.DatabaseTestCase):
                 'compute-1',
                 request.instance_uuid,
                 'FPGA',
+                base.PROJECT,
             ),
             unit.arq,
         )
@@ -138,4 +141,127 @@ class TestRead(base.DatabaseTestCase):
         for number in range(2, 6):
             self.make_noise(reports.SimulatedHost(f'compute-{number}', (3,)))
         self.assertEqual(few, self.statements(self.read))
-        self.assertEqual(4, len(few))
+        self.assertEqual(5, len(few))
+
+
+class TestPage(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.make_profile()
+        # In the order of a binary collation.
+        for name in ('B', 'a', 'c'):
+            reports.SimulatedHost(name, (2,)).report()
+
+    def read(self, *arguments: Any, **more: Any) -> fleet.Page:
+        return fleet.read_page(SILENCE_S, *arguments, **more)
+
+    def names(self, page: fleet.Page) -> list[str]:
+        return [host.name for host in page.ours.hosts]
+
+    def walk(self, limit: int) -> list[fleet.Page]:
+        """All pages."""
+        pages = [self.read(limit)]
+        while pages[-1].last is not None:
+            pages.append(self.read(limit, pages[-1].last))
+        return pages
+
+    def lose_unit(self, hostname: str) -> None:
+        """A server of the host has an ARQ without a unit.
+
+        It is bound to another name that no host has, if the host is none.
+        """
+        host = reports.SimulatedHost('a', (2,))
+        (arq,) = host_arqs.acquire(
+            self.request(host.allocated(), hostname='a')
+        )
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(schema.ATTACH_HANDLES).values(arq_uuid=None)
+            )
+            connection.execute(
+                sa.update(schema.ARQS)
+                .where(schema.ARQS.c.uuid == arq['uuid'])
+                .values(hostname=hostname)
+            )
+
+    def find_something(self, hostname: str) -> None:
+        with engine.writer() as connection:
+            connection.execute(
+                sa.insert(schema.FINDINGS).values(
+                    hostname=hostname,
+                    found_at=schema.now(),
+                    kind='mdev',
+                    words='it is gone',
+                    is_repaired=False,
+                )
+            )
+
+    def test_all_pages_are_the_whole(self) -> None:
+        for hostname in ('c', 'A', 'b', 'z'):
+            self.lose_unit(hostname)
+        host = reports.SimulatedHost('a', (2,))
+        host_arqs.acquire(self.request(host.allocated(), hostname='a'))
+        for hostname in ('a', 'c'):
+            self.find_something(hostname)
+        whole = fleet.read(SILENCE_S)
+        self.assertEqual(4, len(whole.unheld))
+        self.assertEqual(2, len(whole.findings))
+        for limit in (1, 2, 3, 4):
+            found = [page.ours for page in self.walk(limit)]
+            for field in range(len(whole)):
+                self.assertEqual(
+                    sorted(whole[field], key=repr),
+                    sorted(
+                        (each for ours in found for each in ours[field]),
+                        key=repr,
+                    ),
+                )
+
+    def test_the_order(self) -> None:
+        names = [name for page in self.walk(1) for name in self.names(page)]
+        self.assertEqual({'B', 'a', 'c'}, {*names})
+        self.assertEqual(3, len(names))
+        self.assertEqual(names, self.names(self.read(3)))
+        self.assertIsNone(self.read(4).last)
+
+    def test_one_host(self) -> None:
+        for hostname in ('a', 'c'):
+            self.lose_unit(hostname)
+        found = self.read(100, hostname='a').ours
+        self.assertEqual(['a'], [host.name for host in found.hosts])
+        self.assertEqual({'a'}, {each.hostname for each in found.devices})
+        self.assertEqual(2, len(found.units))
+        self.assertEqual(['a'], [arq.hostname for arq in found.unheld])
+        self.assertEqual([], self.names(self.read(100, hostname='b')))
+
+    def test_a_page_is_bounded(self) -> None:
+        names = self.names(self.read(3))
+        for most, expected in ((1, 1), (2, 1), (4, 2), (6, 3)):
+            self.useFixture(
+                fixtures.MonkeyPatch('nova_accel.db.fleet.MAX_ON_A_PAGE', most)
+            )
+            page = self.read(3)
+            self.assertEqual(names[:expected], self.names(page))
+            self.assertEqual(names[expected - 1], page.last)
+            pages = self.walk(3)
+            self.assertEqual(
+                names, [name for page in pages for name in self.names(page)]
+            )
+
+    def test_bare_arqs_count(self) -> None:
+        self.lose_unit('a')
+        names = self.names(self.read(3))
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.db.fleet.MAX_ON_A_PAGE', 6)
+        )
+        self.assertEqual(names[:2], self.names(self.read(3)))
+
+    def test_statements_do_not_depend_on_the_size(self) -> None:
+        few = self.statements(lambda: self.read(100))
+        for number in range(2, 6):
+            self.make_noise(reports.SimulatedHost(f'compute-{number}', (3,)))
+        self.assertEqual(5, len(few))
+        # They name the hosts.
+        self.assertEqual(5, len(self.statements(lambda: self.read(100))))

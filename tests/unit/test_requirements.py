@@ -11,6 +11,7 @@
 # under the License.
 
 import ast
+import configparser
 from importlib import metadata
 import pathlib
 import re
@@ -37,20 +38,43 @@ def _imported(path):
             yield node.module.split('.')[0]
 
 
+def _needed(paths):
+    """The distributions that modules import."""
+    imported = {name for path in paths for name in _imported(path)}
+    imported -= {*sys.stdlib_module_names, 'nova_accel'}
+    distributions = metadata.packages_distributions()
+    return {_canonical(distributions[name][0]) for name in imported}
+
+
+def _named(lines):
+    return {
+        _canonical(re.match(r'[\w.-]+', line)[0])
+        for line in lines
+        if line and not line.startswith('#')
+    }
+
+
 class TestRequirements(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.services, self.client = [], []
+        for path in _PACKAGE.rglob('*.py'):
+            room = path.relative_to(_PACKAGE).parts[0]
+            if room == 'osc':
+                self.client.append(path)
+            elif room != 'testing':
+                self.services.append(path)
+        self.stated = _named(_REQUIREMENTS.read_text().splitlines())
+
     def test_they_are_what_is_imported(self):
-        imported = {
-            name
-            for path in _PACKAGE.rglob('*.py')
-            if 'testing' not in path.parts
-            for name in _imported(path)
-        }
-        imported -= {*sys.stdlib_module_names, 'nova_accel'}
-        distributions = metadata.packages_distributions()
-        needed = {_canonical(distributions[name][0]) for name in imported}
-        stated = {
-            _canonical(re.match(r'[\w.-]+', line)[0])
-            for line in _REQUIREMENTS.read_text().splitlines()
-            if not line.startswith('#')
-        }
-        self.assertEqual(stated, needed)
+        self.assertEqual(self.stated, _needed(self.services))
+
+    def test_those_of_the_client(self):
+        setup = configparser.ConfigParser()
+        setup.read(_REQUIREMENTS.with_name('setup.cfg'))
+        self.assertEqual(
+            # The program itself, which nothing imports.
+            _named(setup['extras']['client'].splitlines())
+            - {'python-openstackclient'},
+            _needed(self.client) - self.stated,
+        )

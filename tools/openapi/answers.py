@@ -26,6 +26,7 @@ from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
 from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.handlers import programming
+from nova_accel.api.handlers import topology
 from nova_accel.api.handlers import version
 from openapi import schemas
 
@@ -90,6 +91,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     attribute.get_attribute: {200: schemas.component('Attribute')},
     attribute.delete_attribute: _NO_BODY,
     fpga.program_fpga: {200: schemas.PROGRAMMED},
+    topology.list_topology: _pages('topology', 'TopologyHost'),
     programming.list_programmings: _pages('programmings', 'Programming'),
     bitstream.prefetch: {202: schemas.HOSTNAMES},
     host.report: {200: schemas.ORDERS, 204: None},

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq_types
+from nova_accel.model import fleet
 
 Schema = scalars.Schema
 
@@ -240,6 +241,66 @@ EXPLANATION = _fields(
     {'explain': _EXPLAINED, 'explain_links': _LINKS}, 'explain_links'
 )
 
+_HOLDER = _fields(
+    {
+        'uuid': scalars.UUID,
+        'state': _STATE,
+        'role': _STRING_OR_NULL,
+        'hostname': _STRING_OR_NULL,
+        'instance_uuid': scalars.UUID_OR_NULL,
+        'resource_class': _STRING,
+        'project_id': _STRING_OR_NULL,
+    }
+)
+
+_UNIT = _fields(
+    {
+        'uuid': {**scalars.UUID, 'description': 'Of the attach handle'},
+        'part': {
+            **_STRING,
+            'description': 'Its region, or the name of its deployable',
+        },
+        'resource_class': _STRING,
+        'rp_uuid': scalars.UUID,
+        'address': _STRING,
+        'state': {'enum': [str(state) for state in fleet.State]},
+        'why': _STRING,
+        'is_present': {'type': 'boolean'},
+        'is_clean': {'type': 'boolean'},
+        'unclean_reason': _STRING_OR_NULL,
+        'arq': {'anyOf': [_HOLDER, {'type': 'null'}]},
+    }
+)
+
+#: A host with all that it has.
+TOPOLOGY_HOST = _fields(
+    {
+        'hostname': _STRING,
+        'service_host': _STRING_OR_NULL,
+        'is_silent': {'type': 'boolean'},
+        'devices': {
+            'type': 'array',
+            'items': _fields(
+                {
+                    'uuid': scalars.UUID,
+                    'name': _STRING,
+                    'address': _STRING,
+                    'product': _STRING,
+                    'numa_node': {'type': ['integer', 'null']},
+                    'status': {'enum': ['enabled', 'maintaining']},
+                    'fault': _STRING_OR_NULL,
+                    'units': {'type': 'array', 'items': _UNIT},
+                }
+            ),
+        },
+        'unheld': {
+            'type': 'array',
+            'items': _HOLDER,
+            'description': 'Bound to the host, without a unit',
+        },
+    }
+)
+
 #: An ARQ as compute hosts see it.
 BOUND_ARQ = _fields(
     {
@@ -355,6 +416,7 @@ COMPONENTS: Mapping[str, Schema] = {
     'Programming': PROGRAMMING,
     'Attribute': ATTRIBUTE,
     'Explanation': EXPLANATION,
+    'TopologyHost': TOPOLOGY_HOST,
     'BoundAcceleratorRequest': BOUND_ARQ,
     'Binding': BINDING,
     'Error': ERROR,

@@ -25,6 +25,7 @@ from nova_accel.api.policies import device
 from nova_accel.api.policies import device_profile
 from nova_accel.api.policies import host
 from nova_accel.api.policies import programming
+from nova_accel.api.policies import topology
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
@@ -40,5 +41,6 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             bitstream.list_rules(),
             host.list_rules(),
             binding.list_rules(),
+            topology.list_rules(),
         )
     )

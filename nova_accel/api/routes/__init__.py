@@ -28,6 +28,7 @@ from nova_accel.api.routes import device_profile
 from nova_accel.api.routes import fpga
 from nova_accel.api.routes import host
 from nova_accel.api.routes import programming
+from nova_accel.api.routes import topology
 from nova_accel.api.routes import version
 
 #: Public, below ``/accelerator``.
@@ -45,4 +46,5 @@ API: route.Table = {
     **bitstream.ROUTES,
     **host.ROUTES,
     **binding.ROUTES,
+    **topology.ROUTES,
 }

@@ -20,7 +20,7 @@ class NegotiationTest(base.ApiTestCase):
         for asked, served in (
             ('2.0', '2.0'),
             ('2.2', '2.2'),
-            ('latest', '2.8'),
+            ('latest', '2.9'),
             (None, '2.0'),
         ):
             for path in ('/device_profiles', '/nothing'):
@@ -38,7 +38,7 @@ class NegotiationTest(base.ApiTestCase):
             for path in ('/device_profiles', '/nothing'):
                 answer = self.call('GET', path, version=version)
                 self.assertEqual(
-                    ['2.0', '2.8'],
+                    ['2.0', '2.9'],
                     [
                         answer.headers[f'OpenStack-API-{name}-Version']
                         for name in ('Minimum', 'Maximum')

@@ -147,6 +147,7 @@ _CALLS = {
     'create_attribute': ('POST', '/attributes', {}, 'admin'),
     'delete_attribute': ('DELETE', _ATTRIBUTE, None, 'admin'),
     'list_programmings': ('GET', '/programmings', None, 'admin'),
+    'list_topology': ('GET', '/topology', None, 'admin'),
     'prefetch': ('POST', f'/bitstreams/{base.NOBODY}/prefetch', {}, 'admin'),
     'report_programming': (
         'PUT',

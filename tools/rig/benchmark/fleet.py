@@ -20,8 +20,8 @@ import time
 from typing import Any
 from typing import TypeVar
 
-from nova_accel.cmd import fleet_map
 from nova_accel.model import fleet
+from nova_accel.overview import fleet_map
 from nova_accel.testing import simulated_fleet
 from rig.benchmark import subcommands
 

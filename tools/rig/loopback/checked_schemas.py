@@ -10,46 +10,40 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""JSON schemas that are checked once in a process.
+"""JSON schemas that are checked once in a process, not for each request.
 
-``jsonschema.validate`` checks the schema itself at each call. Placement calls
-it for each request, and that was a third of the time of a claim.
+Placement checks its schemas, which are constants, whenever it validates a
+request. That was a thirtieth of a functional test's time.
 """
 
 from typing import Any
 
 import fixtures
 import jsonschema
-from jsonschema import exceptions
 from jsonschema import validators
 
-#: The schemas that are right. They are kept, so no other one has their id.
+#: The schemas that were right. They are kept, so that no other one gets the
+#: identity of one of them.
 _checked: dict[int, Any] = {}
 
 
 def _validate(
     instance: Any, schema: Any, cls: Any = None, *args: Any, **options: Any
 ) -> None:
-    """As ``jsonschema.validate``.
-
-    :raises ValidationError: the instance does not fit the schema.
-    :raises SchemaError: the schema is wrong.
-    """
-    validator = cls or validators.validator_for(schema)
+    """See ``jsonschema.validate``."""
+    kind = cls or validators.validator_for(schema)
     if id(schema) not in _checked:
-        validator.check_schema(schema)
+        kind.check_schema(schema)
         _checked[id(schema)] = schema
-    error = exceptions.best_match(
-        validator(schema, *args, **options).iter_errors(instance)
+    error = jsonschema.exceptions.best_match(
+        kind(schema, *args, **options).iter_errors(instance)
     )
     if error is not None:
         raise error
 
 
 class CheckedSchemas(fixtures.Fixture):
-    """Has each schema checked once. The schemas must not change."""
+    """Has ``jsonschema.validate`` remember which schemas are right."""
 
     def _setUp(self) -> None:
-        self.useFixture(
-            fixtures.MockPatchObject(jsonschema, 'validate', _validate)
-        )
+        self.useFixture(fixtures.MonkeyPatch('jsonschema.validate', _validate))

@@ -137,7 +137,7 @@ def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader('nova_accel.cmd'),
+        loader=jinja2.PackageLoader('nova_accel.overview'),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -22,10 +22,10 @@ import zlib
 import fixtures
 import testtools
 
-from nova_accel.cmd import fleet_map
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
 from nova_accel.model import fleet_sources
+from nova_accel.overview import fleet_map
 from nova_accel.testing import simulated_fleet
 
 NOW = datetime.datetime(2026, 11, 23, 1, 30, tzinfo=datetime.UTC)

@@ -1,0 +1,35 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The whole fleet, with the servers of all projects."""
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
+
+LIST = 'nova_accel:topology:list'
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    return [
+        rule.rule(*row)
+        for row in (
+            (
+                LIST,
+                personas.ADMIN,
+                'List the hosts with all their devices, and the servers of '
+                'all projects that have them.',
+                'GET /v2/topology',
+            ),
+        )
+    ]

@@ -1,0 +1,193 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The database's view of the fleet as the REST API sends it."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_accel.model import arq_types
+from nova_accel.model import finding
+from nova_accel.model import fleet
+from nova_accel.model import fleet_sources
+from nova_accel.model import usability
+
+_Json = dict[str, Any]
+
+#: The host has the name of a device's host, and a device has its units.
+_OF_DEVICE = tuple(
+    field for field in fleet_sources.Device._fields if field != 'hostname'
+)
+
+
+def to_json(ours: fleet_sources.Ours) -> list[_Json]:
+    """The hosts, with their devices and units.
+
+    A host that has ARQs and has never reported has no ``service_host``.
+    """
+    found: dict[str, _Json] = {}
+    for host in ours.hosts:
+        found[host.name] = _host(host.name, host.service_host, host.is_silent)
+    devices: dict[str, _Json] = {}
+    for device in ours.devices:
+        # It may have come after its host was read.
+        if device.hostname in found:
+            devices[device.uuid] = _device(device)
+            found[device.hostname]['devices'].append(devices[device.uuid])
+    silent = {host.name for host in ours.hosts if host.is_silent}
+    of_device = {device.uuid: device for device in ours.devices}
+    for unit in ours.units:
+        if unit.device_uuid in devices:
+            hostname = of_device[unit.device_uuid].hostname
+            devices[unit.device_uuid]['units'].append(
+                _unit(unit, hostname in silent)
+            )
+    for arq in ours.unheld:
+        if arq.hostname is not None:
+            found.setdefault(arq.hostname, _host(arq.hostname, None, True))[
+                'unheld'
+            ].append(arq._asdict())
+    for each in ours.findings:
+        if each.hostname in found:
+            found[each.hostname]['findings'].append(_finding(each))
+    return list(found.values())
+
+
+def _host(name: str, service_host: str | None, is_silent: bool) -> _Json:
+    return {
+        'hostname': name,
+        'service_host': service_host,
+        'is_silent': is_silent,
+        'devices': [],
+        'unheld': [],
+        'findings': [],
+    }
+
+
+def _device(device: fleet_sources.Device) -> _Json:
+    return {
+        **{field: getattr(device, field) for field in _OF_DEVICE},
+        'units': [],
+    }
+
+
+def _unit(unit: fleet_sources.Unit, is_silent: bool) -> _Json:
+    state, why = fleet.state_of(
+        unit.condition, unit.arq is not None, is_silent
+    )
+    return {
+        'uuid': unit.uuid,
+        'part': unit.part,
+        'resource_class': unit.resource_class,
+        'rp_uuid': unit.rp_uuid,
+        'address': unit.address,
+        'state': str(state),
+        'why': why,
+        'is_present': unit.condition.is_present,
+        'is_clean': unit.condition.is_clean,
+        'unclean_reason': unit.condition.unclean_reason,
+        'arq': None if unit.arq is None else unit.arq._asdict(),
+    }
+
+
+def _finding(found: fleet_sources.Found) -> _Json:
+    return {
+        **found.what.to_dict(),
+        'since': found.since.isoformat(),
+        'remedy': found.what.remedy,
+    }
+
+
+def from_json(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
+    """The view that was sent, whatever a newer API has added to it.
+
+    :raises ValueError: it is none.
+    """
+    try:
+        return _parse(hosts)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f'no view of the fleet: {error!r}') from error
+
+
+def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
+    reported: list[fleet_sources.Host] = []
+    devices: list[fleet_sources.Device] = []
+    units: list[fleet_sources.Unit] = []
+    unheld: list[fleet_sources.Arq] = []
+    findings: list[fleet_sources.Found] = []
+    for host in hosts:
+        name = host['hostname']
+        if host['service_host'] is not None:
+            reported.append(
+                fleet_sources.Host(
+                    name, host['service_host'], host['is_silent']
+                )
+            )
+        for told in host['devices']:
+            device = fleet_sources.Device(
+                hostname=name,
+                **{field: told[field] for field in _OF_DEVICE},
+            )
+            devices.append(device)
+            units += [_parse_unit(device, unit) for unit in told['units']]
+        unheld += map(_parse_arq, host['unheld'])
+        findings += [_parse_finding(name, told) for told in host['findings']]
+    return fleet_sources.Ours(reported, devices, units, unheld, findings)
+
+
+def _parse_finding(
+    hostname: str, told: Mapping[str, Any]
+) -> fleet_sources.Found:
+    """:raises ValueError: its time is none."""
+    return fleet_sources.Found(
+        hostname,
+        datetime.datetime.fromisoformat(told['since']),
+        finding.Finding(
+            **{
+                field.name: told[field.name]
+                for field in dataclasses.fields(finding.Finding)
+            }
+        ),
+    )
+
+
+def _parse_unit(
+    device: fleet_sources.Device, told: Mapping[str, Any]
+) -> fleet_sources.Unit:
+    return fleet_sources.Unit(
+        told['uuid'],
+        device.uuid,
+        told['part'],
+        told['resource_class'],
+        told['rp_uuid'],
+        told['address'],
+        usability.Condition(
+            told['is_present'],
+            device.status,
+            device.fault,
+            told['is_clean'],
+            told['unclean_reason'],
+        ),
+        None if told['arq'] is None else _parse_arq(told['arq']),
+    )
+
+
+def _parse_arq(told: Mapping[str, Any]) -> fleet_sources.Arq:
+    """:raises ValueError: it has an unknown role."""
+    if told['role'] is not None:
+        arq_types.Role(told['role'])
+    return fleet_sources.Arq(
+        **{field: told[field] for field in fleet_sources.Arq._fields}
+    )

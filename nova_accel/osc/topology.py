@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``openstack accelerator topology`` and ``accelerator audit``."""
+
+import argparse
+
+from nova_accel.model import fleet
+from nova_accel.osc import fleet_reading
+from nova_accel.overview import columns
+from nova_accel.overview import commands
+from nova_accel.overview import reading
+
+
+class List(commands.List):
+    """Show all units, with the servers that have them.
+
+    The exit status is 2 if the fleet could not be read.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--host',
+            metavar='<hostname>',
+            help="show one host, by Nova's name of the hypervisor",
+        )
+        parser.add_argument(
+            '--long', action='store_true', help='show all columns, with uuids'
+        )
+        return parser
+
+    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
+        sources = fleet_reading.Sources(self.app, parsed_args.host)
+        # Only the JSON has drift.
+        return (
+            reading.read(sources)
+            if parsed_args.json
+            else reading.glance(sources)
+        )
+
+    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+        return False
+
+    def table(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> commands.Table:
+        return columns.names(parsed_args.long), columns.rows(
+            found, parsed_args.long
+        )
+
+
+class Map(commands.Map):
+    """Draw a map of all units into one HTML file, for any browser.
+
+    The file needs neither a network nor scripts. It names tenants' servers:
+    only its owner can read it.
+    """
+
+    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
+        return reading.read(
+            fleet_reading.Sources(self.app), parsed_args.placement
+        )
+
+
+class Audit(commands.List):
+    """Show where the sources disagree, with remedies.
+
+    The exit status is 0 if they agree, 1 if they do not, and 2 if that could
+    not be found out. What Nova's own PCI tracker has given away is not in its
+    API: "nova-accel-manage fleet list --drift" compares that, too.
+    """
+
+    _sources: fleet_reading.Sources
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        commands.add_placement(parser)
+        return parser
+
+    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
+        self._sources = fleet_reading.Sources(self.app)
+        return reading.read(self._sources, parsed_args.placement)
+
+    def run_on(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> int:
+        status = super().run_on(found, parsed_args)
+        return commands.UNKNOWN if self._sources.untold else status
+
+    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+        return True
+
+    def table(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> commands.Table:
+        return columns.DRIFT, columns.drift_rows(found)

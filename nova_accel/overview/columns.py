@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The fleet as tables and as JSON."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
+
+from nova_accel.model import fleet
+from nova_accel.model import fleet_drift
+from nova_accel.model import reason
+
+#: The columns of units, each with its key in JSON; the short list has the
+#: first ones.
+UNITS: dict[str, tuple[str, Callable[[fleet.Row], Any]]] = {
+    'Host': ('host', lambda row: row.device.hostname),
+    'Device': ('device', lambda row: row.device.address),
+    'Product': ('product', lambda row: row.device.product),
+    'Part': ('part', lambda row: row.unit and row.unit.part),
+    'State': ('state', lambda row: str(row.state)),
+    'Server name': ('server_name', lambda row: row.server and row.server.name),
+    'Flavor': ('flavor', lambda row: row.server and row.server.flavor),
+    'Why': ('why', lambda row: row.why or None),
+    'Address': ('address', lambda row: row.unit and row.unit.address),
+    'NUMA node': ('numa_node', lambda row: row.device.numa_node),
+    'Class': (
+        'resource_class',
+        lambda row: row.unit and row.unit.resource_class,
+    ),
+    'Device uuid': ('device_uuid', lambda row: row.device.uuid),
+    'Unit': ('unit', lambda row: row.unit and row.unit.uuid),
+    'Resource provider': (
+        'rp_uuid',
+        lambda row: row.unit and row.unit.rp_uuid,
+    ),
+    'ARQ': ('arq', lambda row: row.arq and row.arq.uuid),
+    'Server': ('server', lambda row: row.arq and row.arq.instance_uuid),
+    'Project': ('project_id', lambda row: row.arq and row.arq.project_id),
+    'Image': ('image', lambda row: (row.server and row.server.image) or None),
+}
+
+_SHORT = 8
+
+#: The columns of drift.
+DRIFT = ('What', 'Host', 'Whose', 'One says', 'But', 'Remedy')
+
+
+def names(is_long: bool) -> tuple[str, ...]:
+    """The columns of the short or the long list of units."""
+    return tuple(UNITS)[: None if is_long else _SHORT]
+
+
+def rows(found: fleet.Fleet, is_long: bool) -> Iterator[tuple[Any, ...]]:
+    """The rows of the list of units."""
+    getters = [UNITS[name][1] for name in names(is_long)]
+    for row in found.rows:
+        yield tuple(shown(get(row)) for get in getters)
+
+
+def drift_rows(found: fleet.Fleet) -> Iterator[tuple[Any, ...]]:
+    """The rows of the list of drift."""
+    for drift in found.drifts:
+        yield tuple(map(shown, _drift(drift).values()))
+
+
+def document(found: fleet.Fleet) -> dict[str, Any]:
+    """The fleet as plain JSON."""
+    return {
+        'is_placement_asked': found.is_placement_asked,
+        'hosts': [
+            {
+                'name': host.name,
+                'service_host': host.service_host,
+                'is_silent': host.is_silent,
+            }
+            for host in found.hosts
+        ],
+        'units': [
+            {key: get(row) for key, get in UNITS.values()}
+            for row in found.rows
+        ],
+        'drift': [
+            {
+                **_drift(drift),
+                'devices': list(drift.devices),
+                'units': list(drift.units),
+            }
+            for drift in found.drifts
+        ],
+    }
+
+
+def _drift(drift: fleet_drift.Drift) -> dict[str, str | None]:
+    return {
+        'what': str(drift.kind),
+        'host': drift.hostname,
+        'whose': drift.whose,
+        'says': drift.says,
+        'but': drift.but,
+        'remedy': drift.remedy,
+    }
+
+
+def shown(value: Any) -> Any:
+    """A value for a terminal, to which a device's words are not trusted."""
+    if value is None:
+        return ''
+    return reason.printable(value) if isinstance(value, str) else value

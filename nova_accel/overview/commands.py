@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Commands that read the whole fleet, whichever program runs them."""
+
+import argparse
+from collections.abc import Iterable
+import datetime
+import json
+import pathlib
+from typing import Any
+
+from cliff import command
+from cliff import lister
+
+from nova_accel.model import fleet
+from nova_accel.overview import columns
+from nova_accel.overview import fleet_map
+from nova_accel.state import durable_file
+
+#: The exit status if sources disagree, and somebody asked for that.
+DRIFT = 1
+
+#: The exit status if the fleet could not be read.
+UNKNOWN = 2
+
+Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
+
+
+def add_placement(parser: argparse.ArgumentParser) -> None:
+    """Add the option to ask Placement."""
+    parser.add_argument(
+        '--placement',
+        action='store_true',
+        help=(
+            'ask Placement too, one request for each resource provider of ours'
+        ),
+    )
+
+
+class OfFleet(command.Command):
+    """A command that reads the fleet."""
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        try:
+            return self.run_on(self.read(parsed_args), parsed_args)
+        except Exception as error:
+            if self.app.options.debug:
+                raise
+            self.app.stderr.write(f'{error}\n')
+            return UNKNOWN
+
+    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
+        """The fleet, by the program's own way."""
+        raise NotImplementedError
+
+    def run_on(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> int:
+        """:returns: the exit status"""
+        raise NotImplementedError
+
+
+class List(OfFleet, lister.Lister):
+    """A list of units or of drift."""
+
+    _found: fleet.Fleet
+
+    def table(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> Table:
+        """The columns, and the rows."""
+        raise NotImplementedError
+
+    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+        """Whether drift is an exit status."""
+        raise NotImplementedError
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--json',
+            action='store_true',
+            help='print one JSON object with all units and all drift',
+        )
+        return parser
+
+    def run_on(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> int:
+        self._found = found
+        if parsed_args.json:
+            json.dump(columns.document(found), self.app.stdout, indent=1)
+            self.app.stdout.write('\n')
+        else:
+            lister.Lister.run(self, parsed_args)
+        is_bad = self.shows_drift(parsed_args) and found.drifts
+        return DRIFT if is_bad else 0
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        return self.table(self._found, parsed_args)
+
+
+class Map(OfFleet):
+    """A map of all units in one HTML file."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_placement(parser)
+        parser.add_argument(
+            '--output',
+            required=True,
+            type=pathlib.Path,
+            metavar='<path>',
+            help='the file; one that exists is replaced as a whole',
+        )
+        return parser
+
+    def run_on(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> int:
+        durable_file.write(
+            parsed_args.output,
+            fleet_map.draw(found, datetime.datetime.now(datetime.UTC)),
+        )
+        return 0
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Everything is done in :meth:`run_on`."""

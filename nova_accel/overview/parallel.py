@@ -1,0 +1,61 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Many questions to a service at a time; a terminal shows the progress."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from concurrent import futures
+from typing import TypeVar
+
+from rich import console
+from rich import progress
+
+#: How many requests a service gets at a time.
+AT_A_TIME = 8
+
+_Q = TypeVar('_Q')
+_A = TypeVar('_A')
+
+
+def ask(
+    words: str, question: Callable[[_Q], _A], things: Iterable[_Q]
+) -> dict[_Q, _A]:
+    """The answer for each thing.
+
+    The first error ends it: questions that have not been asked are not asked
+    then.
+
+    :param words: what a terminal shows beside the progress
+    """
+    asked = list(things)
+    terminal = console.Console(stderr=True)
+    with futures.ThreadPoolExecutor(AT_A_TIME) as executor:
+        answers = executor.map(question, asked)
+        try:
+            return dict(
+                zip(
+                    asked,
+                    progress.track(
+                        answers,
+                        words,
+                        len(asked),
+                        console=terminal,
+                        transient=True,
+                        disable=not terminal.is_terminal,
+                    ),
+                    strict=True,
+                )
+            )
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Commands of the ``openstack`` program without the program."""
+
+import argparse
+import io
+import types
+from typing import Any
+
+import testtools
+
+from nova_accel.testing import accelerator_api
+
+
+class CommandTestCase(testtools.TestCase):
+    """The API, and an administrator who types.
+
+    :ivar api: serves the database of the test
+    """
+
+    roles = ('admin',)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.api = self.useFixture(accelerator_api.AcceleratorApi(self.roles))
+        self.app = types.SimpleNamespace(
+            client_manager=types.SimpleNamespace(accelerator=self.api.adapter),
+            options=types.SimpleNamespace(debug=False),
+            stdout=io.StringIO(),
+            stderr=io.StringIO(),
+        )
+
+    def parse(
+        self, command: type[Any], *arguments: str
+    ) -> tuple[Any, argparse.Namespace]:
+        made = command(self.app, None)
+        return made, made.get_parser('openstack').parse_args([*arguments])
+
+    def listed(
+        self, command: type[Any], *arguments: str
+    ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """The columns and rows of a list."""
+        made, parsed = self.parse(command, *arguments)
+        columns, rows = made.take_action(parsed)
+        return columns, [*rows]

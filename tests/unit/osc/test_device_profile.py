@@ -1,0 +1,51 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from osc_lib import exceptions
+
+from nova_accel.cmd import explain
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.model import device_profile as model
+from nova_accel.osc import device_profile
+from nova_accel.testing import reports
+from unit.osc import base
+
+
+class TestExplain(base.CommandTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        for number in range(2):
+            reports.SimulatedHost(f'compute-{number}', regions=(2,)).report()
+        device_profile_db.create(
+            'gold', [{'resources:FPGA': '1'}, {'resources:FPGA': '2'}]
+        )
+
+    def test_as_from_the_database(self) -> None:
+        groups = model.parse_groups(device_profile_db.get('gold')['groups'])
+        for hostname in (None, 'compute-1'):
+            self.assertEqual(
+                (explain.COLUMNS, [*explain.rows(groups, hostname)]),
+                self.listed(
+                    device_profile.Explain,
+                    'gold',
+                    *(() if hostname is None else ('--host', hostname)),
+                ),
+            )
+
+    def test_unknown_profile(self) -> None:
+        error = self.assertRaises(
+            exceptions.CommandError,
+            self.listed,
+            device_profile.Explain,
+            'no/thing',
+        )
+        self.assertIn('404', str(error))

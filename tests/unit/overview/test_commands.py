@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import argparse
+import io
+import types
+
+import testtools
+
+from nova_accel.model import fleet
+from nova_accel.overview import columns
+from nova_accel.overview import commands
+from nova_accel.testing import simulated_fleet
+
+
+class _List(commands.List):
+    """Shows drift of a simulated fleet."""
+
+    simulated = simulated_fleet.SimulatedFleet(24)
+    error: Exception | None = None
+    is_audit = True
+
+    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
+        if self.error is not None:
+            raise self.error
+        return fleet.join(self.simulated.ours, self.simulated.nova)
+
+    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+        return self.is_audit
+
+    def table(
+        self, found: fleet.Fleet, parsed_args: argparse.Namespace
+    ) -> commands.Table:
+        return columns.DRIFT, columns.drift_rows(found)
+
+
+class TestList(testtools.TestCase):
+    def run_command(
+        self, *arguments: str, is_debugging: bool = False, **attributes: object
+    ) -> tuple[int, str]:
+        """The exit status and what is printed."""
+        output = io.StringIO()
+        command = _List(
+            types.SimpleNamespace(
+                stdout=output,
+                stderr=output,
+                options=types.SimpleNamespace(debug=is_debugging),
+            ),
+            None,
+        )
+        command.cmd_name = 'list'
+        for name, value in attributes.items():
+            setattr(command, name, value)
+        status = command.run(command.get_parser('list').parse_args(arguments))
+        return status, output.getvalue()
+
+    def test_exit_status(self) -> None:
+        self.assertEqual(0, self.run_command()[0])
+        drifted = simulated_fleet.SimulatedFleet(24)
+        del drifted.servers[next(iter(drifted.servers))]
+        for arguments in ((), ('--json',)):
+            status, text = self.run_command(*arguments, simulated=drifted)
+            self.assertEqual(commands.DRIFT, status)
+            self.assertIn('leak', text)
+            self.assertEqual(
+                0,
+                self.run_command(
+                    *arguments, simulated=drifted, is_audit=False
+                )[0],
+            )
+
+    def test_what_cannot_be_read(self) -> None:
+        error = ValueError('no answer')
+        self.assertEqual(
+            (commands.UNKNOWN, 'no answer\n'), self.run_command(error=error)
+        )
+        self.assertRaises(
+            ValueError, self.run_command, error=error, is_debugging=True
+        )

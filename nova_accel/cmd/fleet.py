@@ -29,6 +29,7 @@ from nova_accel.cmd import fleet_map
 from nova_accel.cmd import fleet_reading
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
+from nova_accel.model import fleet_findings
 from nova_accel.model import reason
 from nova_accel.state import durable_file
 
@@ -106,7 +107,7 @@ class List(_OfFleet, lister.Lister):
     """Show all units, with the servers that have them.
 
     The exit status is 2 if the fleet could not be read. With --drift it is 1
-    if sources disagree.
+    if sources disagree, or a host has found what it has not repaired.
     """
 
     _found: fleet.Fleet
@@ -116,7 +117,10 @@ class List(_OfFleet, lister.Lister):
         parser.add_argument(
             '--drift',
             action='store_true',
-            help='show where the sources disagree instead, with remedies',
+            help=(
+                'show where the sources disagree instead, and what hosts have '
+                'found amiss, with remedies'
+            ),
         )
         parser.add_argument(
             '--long', action='store_true', help='show all columns, with uuids'
@@ -124,7 +128,10 @@ class List(_OfFleet, lister.Lister):
         parser.add_argument(
             '--json',
             action='store_true',
-            help='print one JSON object with all units and all drift',
+            help=(
+                'print one JSON object with all units, all drift and all '
+                'findings'
+            ),
         )
         return parser
 
@@ -137,15 +144,18 @@ class List(_OfFleet, lister.Lister):
             self.app.stdout.write('\n')
         else:
             lister.Lister.run(self, parsed_args)
-        return 1 if parsed_args.drift and found.drifts else 0
+        return 1 if parsed_args.drift and found.is_amiss else 0
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
         if parsed_args.drift:
             return DRIFT_COLUMNS, (
-                tuple(map(_shown, _drift(drift).values()))
-                for drift in self._found.drifts
+                tuple(map(_shown, shown.values()))
+                for shown in (
+                    *map(_drift, self._found.drifts),
+                    *map(_finding, self._found.findings),
+                )
             )
         names = tuple(COLUMNS)[: None if parsed_args.long else _SHORT]
         getters = [COLUMNS[name][1] for name in names]
@@ -210,6 +220,20 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
             }
             for drift in found.drifts
         ],
+        'findings': [
+            {
+                'kind': each.what.kind,
+                'host': each.hostname,
+                'server': each.what.instance_uuid,
+                'device': each.what.device,
+                'words': each.what.words,
+                'is_repaired': each.what.is_repaired,
+                'since': each.since.isoformat(),
+                'remedy': each.what.remedy,
+                'devices': list(each.devices),
+            }
+            for each in found.findings
+        ],
     }
 
 
@@ -221,6 +245,17 @@ def _drift(drift: fleet_drift.Drift) -> dict[str, str | None]:
         'says': drift.says,
         'but': drift.but,
         'remedy': drift.remedy,
+    }
+
+
+def _finding(found: fleet_findings.Finding) -> dict[str, str | None]:
+    return {
+        'what': found.what.kind,
+        'host': found.hostname,
+        'whose': found.whose,
+        'says': found.what.words,
+        'but': found.outcome,
+        'remedy': found.what.remedy,
     }
 
 

@@ -64,6 +64,19 @@ class Kind(enum.StrEnum):
     MORE = 'more'
 
 
+#: The kinds that no host repairs.
+LEFT_ALONE = frozenset(
+    {
+        Kind.GUEST_GONE,
+        Kind.GUEST_STOPPED,
+        Kind.GUEST_WITHOUT_SERVER,
+        Kind.NOT_IN_API,
+        Kind.JOURNAL,
+        Kind.REFUSED,
+        Kind.PROVIDERS,
+    }
+)
+
 #: The longest words of a finding, in characters.
 MAX_WORDS = 511
 
@@ -87,7 +100,9 @@ _REMEDIES: Mapping[str, str] = {
     Kind.NOT_IN_API: (
         'delete the server, before another one is given its devices'
     ),
-    Kind.PARTITION: 'look at the log of nova-compute, and at "fmpm -l"',
+    Kind.PARTITION: (
+        'look at the log of nova-compute, and list the partitions with fmpm -l'
+    ),
     Kind.JOURNAL: (
         'restore the file or, if the server has no accelerators, remove it, '
         'and restart nova-compute'

@@ -73,8 +73,8 @@ def check_findings() -> upgradecheck.Result:
     )
     try:
         for found in findings.read():
-            if not found.finding.is_repaired:
-                kinds[found.hostname].add(found.finding.kind)
+            if not found.what.is_repaired:
+                kinds[found.hostname].add(found.what.kind)
     except Exception as error:
         # An older schema has no table of them.
         return check_result.warning(

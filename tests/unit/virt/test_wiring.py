@@ -56,7 +56,7 @@ class TestStart(started.StartedTestCase):
         report = guru_meditation_report.TextGuruMeditation
         title, section = report.persistent_sections.pop()
         self.assertEqual(guru_report.TITLE, title)
-        told = str(section())
+        told = str(section().data)
         self.assertIn('none came', told)
         self.assertIn('units', told)
         self.assertIn('pci_0000_', told)

@@ -98,7 +98,7 @@ _REMEDIES: Mapping[str, str] = {
     ),
     Kind.NOT_IN_GUEST: 'openstack server reboot --hard {server}',
     Kind.NOT_IN_API: (
-        'delete the server, before another one is given its devices'
+        'rebuild the server: it then acquires accelerators again'
     ),
     Kind.PARTITION: (
         'look at the log of nova-compute, and list the partitions with fmpm -l'

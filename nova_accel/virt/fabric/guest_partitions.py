@@ -366,7 +366,7 @@ class GuestPartitions(no_fabric.NoFabric):
         """Log each partition that is not ours once."""
         words = {
             each.number: (
-                f'partition {each.number} of the NVSwitch fabric is active, '
+                f'Partition {each.number} of the NVSwitch fabric is active, '
                 'and nova-compute has not activated it: no guest gets its GPUs'
             )
             for each in foreign

@@ -329,7 +329,7 @@ class Reconciler:
         in_guests = frozenset().union(*self._guests.devices().values())
         for uuid in drift.orphans(orphans, in_guests):
             words = (
-                f'the mediated device {uuid} of {handles[uuid].address} is '
+                f'The mediated device {uuid} of {handles[uuid].address} is '
                 'destroyed: it is ours and nobody has it'
             )
             LOG.warning(words)
@@ -348,7 +348,7 @@ class Reconciler:
         stale = frozenset(drift.stale_consumers(host, consumers))
         for uuid in stale & self._stale:
             words = (
-                f'what instance {uuid} has in Placement of accelerators of '
+                f'What instance {uuid} has in Placement of accelerators of '
                 'this host is taken away, it is on host '
                 f'{host.servers[uuid].host}: {consumers[uuid]}'
             )

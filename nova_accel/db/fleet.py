@@ -121,8 +121,7 @@ def read(silence_s: int) -> fleet_sources.Ours:
     :param silence_s: seconds without a report after which a host is silent
     """
     with engine.reader() as connection:
-        found = _ours(connection, connection.execute(_hosts(silence_s)).all())
-        return found._replace(findings=findings.read_on(connection))
+        return _ours(connection, connection.execute(_hosts(silence_s)).all())
 
 
 @engine.retried

@@ -141,21 +141,37 @@ class Reconciler:
         )
         host = self._repair_bindings(consumers)
         self._compare_guests(host)
-        self._findings.put(
+        self._put(
             'mdevs',
-            _found(
-                _MDEVS_NOT_COMPARED,
-                lambda: self._repair_mdevs(mdevs, view, host),
-            ),
+            _MDEVS_NOT_COMPARED,
+            lambda: self._repair_mdevs(mdevs, view, host),
         )
-        self._findings.put(
+        self._put(
             'allocations',
-            _found(
-                _ALLOCATIONS_NOT_COMPARED,
-                lambda: self._repair_allocations(consumers, host),
-            ),
+            _ALLOCATIONS_NOT_COMPARED,
+            lambda: self._repair_allocations(consumers, host),
         )
         self._findings.end_round()
+
+    def _put(
+        self,
+        part: str,
+        sentence: str,
+        compare: Callable[[], Iterable[finding.Finding]],
+    ) -> None:
+        """Note what a comparison finds, and its failure if it fails.
+
+        If a service does not answer, what was found before stays.
+
+        :param sentence: says what a failure means
+        """
+        found: list[finding.Finding] = []
+        with next_time.next_time(sentence) as tried:
+            for each in compare():
+                found.append(each)
+        if not tried.is_done and tried.fault is None:
+            found += self._findings.of(part)
+        self._findings.put(part, found + tried.failure(sentence))
 
     def _repair_bindings(
         self,
@@ -204,17 +220,13 @@ class Reconciler:
         return tried.outcome(_Kind.BINDING, words, binding.instance_uuid)
 
     def _compare_guests(self, host: drift.Host) -> None:
-        self._findings.put(
-            _GUESTS,
-            _found(_GUESTS_NOT_COMPARED, lambda: self._of_guests(host)),
-        )
+        self._put(_GUESTS, _GUESTS_NOT_COMPARED, lambda: self._of_guests(host))
 
     def _of_guests(self, host: drift.Host) -> Iterator[finding.Finding]:
         """What is amiss with guests, and was so a moment ago.
 
         Nova's word is asked again only if something seems to be amiss.
         """
-        suspected, self._suspected = self._suspected, frozenset()
         guests = guest_drift.Guests(
             self._guests.running(), self._guests.devices()
         )
@@ -224,7 +236,7 @@ class Reconciler:
             found &= frozenset(
                 guest_drift.find(self._look_again(host, uuids), guests)
             )
-        self._suspected = found
+        suspected, self._suspected = self._suspected, found
         known = self._findings.of(_GUESTS)
         for each in found:
             if each.kind in guest_drift.SURE or each in suspected:
@@ -357,17 +369,3 @@ class Reconciler:
                 our_allocations.take_away(uuid, consumers[uuid])
             yield from tried.outcome(_Kind.ALLOCATION, words, uuid)
         self._stale = stale
-
-
-def _found(
-    sentence: str, compare: Callable[[], Iterable[finding.Finding]]
-) -> list[finding.Finding]:
-    """What a comparison finds, and its failure if it fails.
-
-    :param sentence: says what a failure means
-    """
-    found: list[finding.Finding] = []
-    with next_time.next_time(sentence) as tried:
-        for each in compare():
-            found.append(each)
-    return found + tried.failure(sentence)

@@ -569,6 +569,27 @@ class TestFindings(planted.ReconcileTestCase):
         self.run_anew()
         self.assertEqual(told, self.found())
 
+    def test_nova_does_not_answer_the_second_question(self):
+        """What was found before stays, and is looked at again."""
+        server = self.boot()
+        self.lose_guest(server)
+        self.repair()
+        told = self.found()
+        self.assertEqual({(finding.Kind.GUEST_GONE, server.uuid): False}, told)
+
+        def away(*_arguments):
+            raise oslo_messaging.MessagingTimeout('nova is away')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.virt.holding.reconcile.Reconciler._look_again', away
+        ):
+            self.repair()
+        self.assertIn('nova is away', self.log.output)
+        self.assertEqual(told, self.found())
+        server.vm_state = 'stopped'
+        self.reconciler.run()
+        self.assertEqual({}, self.found())
+
     def test_news_are_reported_at_once(self):
         hurried = []
         self.reconciler._hurry = lambda: hurried.append(True)

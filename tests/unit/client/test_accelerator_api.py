@@ -25,9 +25,11 @@ from nova_accel.conf import CONF
 from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import device_profile
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import programming
 from nova_accel.model import arq_types
+from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from nova_accel.model import programming_record
@@ -207,6 +209,30 @@ class TestAcceleratorApi(testtools.TestCase):
     def tell(self, devices, digest):
         return self.client.report(
             self.host.node_uuid, 'service', digest, devices
+        )
+
+    def test_findings_are_in_the_last_part(self):
+        found = finding.Finding(finding.Kind.MDEV, 'x').to_dict()
+        call = self.client._request
+        told = []
+
+        def note(*args, **kwargs):
+            told.append(kwargs['json'].get('findings'))
+            return call(*args, **kwargs)
+
+        self.client._request = note
+        self.client.report(
+            self.host.node_uuid,
+            'service',
+            'more',
+            self.functions(0) + self.functions(1),
+            None,
+            [found],
+        )
+        self.assertLess(1, len(told))
+        self.assertEqual([None] * (len(told) - 1) + [[found]], told)
+        self.assertEqual(
+            [found], [each.what.to_dict() for each in findings.read()]
         )
 
     def test_a_report_that_is_cut_short(self):

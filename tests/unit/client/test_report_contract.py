@@ -60,6 +60,12 @@ class TestAgreement(testtools.TestCase):
         self.assertEqual(1, self.log.output.count('not told'))
         self.assertIn('link_sets', self.log.output)
 
+    def test_findings_are_left_out(self) -> None:
+        self.assertEqual(1, self.hear(400, 1))
+        told = self.agreement.speak({**_REPORT, 'findings': [{}]})
+        self.assertEqual({**_REPORT, 'contract': 1}, told)
+        self.assertIn('it is not told: findings', self.log.output)
+
     def test_nothing_is_said_where_nothing_is_left_out(self) -> None:
         self.hear(400, None)
         self.agreement.speak({'digest': 'a', 'devices': [{'uuid': 'b'}]})

@@ -19,6 +19,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.model import pci_address
 from nova_accel.testing import libvirt
@@ -201,6 +202,16 @@ class TestAttachMissing(testtools.TestCase):
         for guest in (some, nothing, everything):
             self.assertEqual(xml(*both), guest.xml)
         self.assertEqual([[], []], [everything.asked, plain.asked])
+        self.assertEqual(
+            {
+                (finding.Kind.NOT_IN_GUEST, 'some', True),
+                (finding.Kind.NOT_IN_GUEST, 'nothing', True),
+            },
+            {
+                (found.kind, found.instance_uuid, found.is_repaired)
+                for found in self.findings.all()
+            },
+        )
 
     def test_one_that_fails_does_not_stop_the_others(self):
         def refuse(conf, **kwargs):

@@ -13,6 +13,7 @@
 import fixtures
 
 from nova_accel import exceptions
+from nova_accel.model import finding
 from nova_accel.testing import fabric_manager as simulated
 from nova_accel.testing import fmpm
 from unit.virt.fabric import board
@@ -229,6 +230,48 @@ class TestFailures(board.BoardTestCase):
             self.fabric.repair()
             self.assertEqual([], self.active)
             self.assertEqual({}, self.journaled)
+
+    def found(self):
+        """Of each finding: the instance, and whether it is repaired."""
+        found = self.findings.all()
+        self.assertLessEqual(
+            {each.kind for each in found}, {finding.Kind.PARTITION}
+        )
+        return sorted(
+            (each.instance_uuid or '', each.is_repaired) for each in found
+        )
+
+    def test_what_is_not_deactivated_is_found_until_it_is(self):
+        self.boot('i1', 1, 3)
+        self.daemon.refuse('-d')
+        self.stop('i1')
+        self.fabric.repair()
+        self.assertEqual([('i1', False)], self.found())
+        self.daemon.refuse('-d', 0)
+        self.fabric.repair()
+        self.assertEqual([], self.found())
+
+    def test_what_fabric_manager_has_forgotten_is_found(self):
+        self.boot('i1', 1, 3)
+        self.daemon.reset()
+        self.daemon.refuse('-a')
+        self.fabric.repair()
+        self.assertEqual([('i1', False)], self.found())
+        self.daemon.refuse('-a', 0)
+        self.fabric.repair()
+        self.assertEqual([('i1', True)], self.found())
+        for _round in range(2):
+            self.findings.end_round()
+        self.assertEqual([], self.found())
+
+    def test_a_partition_of_somebody_else_is_found_until_it_is_gone(self):
+        self.daemon.activate(5)
+        for _time in range(2):
+            self.fabric.repair()
+            self.assertEqual([('', False)], self.found())
+        self.daemon.deactivate(5)
+        self.fabric.repair()
+        self.assertEqual([], self.found())
 
     def test_no_gpu_of_it_goes_to_another_guest_meanwhile(self):
         self.boot('i1', 1, 3)

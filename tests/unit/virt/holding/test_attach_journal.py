@@ -187,6 +187,16 @@ class TestJournal(testtools.TestCase):
             self.assertIn(INSTANCE, str(error))
         self.assertEqual([], self.journal.entries())
 
+    def test_what_is_damaged(self):
+        self.journal.write(an_entry())
+        self.assertEqual([], self.journal.damaged())
+        for name in (f'{INSTANCE}.old', 'other'):
+            (self.directory / f'{name}.json').write_text('{"attem')
+        found = dict(self.reopened().damaged())
+        self.assertEqual({INSTANCE, None}, set(found))
+        self.assertIn(f'{INSTANCE}.old.json', found[INSTANCE])
+        self.assertIn('restore it', found[None])
+
     def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):
         self.journal.write(an_entry())
         path = self.directory / f'{INSTANCE}.old.json'

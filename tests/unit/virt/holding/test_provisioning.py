@@ -16,6 +16,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
 from nova_accel.model import pci_address
@@ -125,11 +126,19 @@ class TestProvisioning(testtools.TestCase):
             found.go_on()
         self.assertIn('the card is stuck', self.log.output)
         self.assertEqual(
+            [(finding.Kind.NOT_MADE, 'first')],
+            [
+                (found.kind, found.instance_uuid)
+                for found in self.findings.all()
+            ],
+        )
+        self.assertEqual(
             [['arq-a', 'arq-b', 'arq-d'], ['arq-a', 'arq-b']], self.api.told
         )
         self.attachments.stuck.clear()
         found.go_on()
         self.assertEqual([], self.api.told[-1])
+        self.assertEqual(frozenset(), self.findings.all())
 
     def test_a_failure_is_told_once(self):
         """Also to an API that was away when it was found."""

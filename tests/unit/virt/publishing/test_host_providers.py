@@ -24,6 +24,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import host_findings
 from nova_accel.model import host_view
@@ -528,6 +529,10 @@ class TestReshape(ProvidersTestCase):
         self.assertRaises(exception.PlacementReshapeConflict, self.start)
         self.providers.settle()
         self.assertIn('has not moved', self.log.output)
+        self.assertEqual(
+            [finding.Kind.PROVIDERS],
+            [found.kind for found in self.findings.all()],
+        )
         for _period in range(2):
             self.periodic()
             self.providers.settle()

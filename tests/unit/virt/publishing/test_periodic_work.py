@@ -15,6 +15,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.virt.publishing import periodic_work
 
@@ -126,6 +127,20 @@ class TestCycle(testtools.TestCase):
         for name, error in zip(names, errors, strict=True):
             self.assertIn(f'Not {name}, trying again later', self.log.output)
             self.assertIn(str(error), self.log.output)
+        # A service that does not answer is nothing amiss with the host.
+        self.assertEqual(
+            {
+                (
+                    finding.Kind.NOT_DONE,
+                    'Not one: OSError(28, \'No space left on device\')',
+                ),
+                (finding.Kind.NOT_DONE, "Not two: KeyError('x')"),
+            },
+            {(each.kind, each.words) for each in self.findings.all()},
+        )
+        made.begin([('Not counted', self.count)])
+        self.end(made)
+        self.assertEqual(frozenset(), self.findings.all())
 
     def test_what_ends_a_thread_does_not_end_the_cycles(self):
         def leave():

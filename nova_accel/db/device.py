@@ -120,6 +120,19 @@ def get(uuid: str) -> DeviceRow:
 
 
 @engine.retried
+def get_resource_classes(type_: str) -> set[str]:
+    """The resource classes of all devices of a type."""
+    query = (
+        sa.select(_DEPLOYABLES.c.resource_class)
+        .join(_DEVICES)
+        .where(_DEVICES.c.type == type_)
+        .distinct()
+    )
+    with engine.reader() as connection:
+        return set(connection.scalars(query))
+
+
+@engine.retried
 def set_status(uuid: str, status: hardware.Status) -> None:
     """Enable or disable a whole device for further guests.
 

@@ -42,9 +42,16 @@ def read() -> list[fleet_sources.Found]:
         return read_on(connection)
 
 
-def read_on(connection: sa.Connection) -> list[fleet_sources.Found]:
-    """As :func:`read`, as a part of its caller's transaction."""
+def read_on(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> list[fleet_sources.Found]:
+    """As :func:`read`, as a part of its caller's transaction.
+
+    :param where: conditions for the findings that are wanted
+    """
     return [
         fleet_sources.Found(hostname, found_at, finding.Finding(*facts))
-        for hostname, found_at, *facts in connection.execute(_ALL)
+        for hostname, found_at, *facts in connection.execute(
+            _ALL.where(*where)
+        )
     ]

@@ -36,6 +36,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
+_FINDINGS = schema.FINDINGS
 
 #: The fields of :class:`nova_accel.model.fleet_sources.Arq`.
 _ARQ = (
@@ -71,8 +72,8 @@ _OF_UNITS = sa.select(
     *_ARQ,
 ).select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES).outerjoin(_ARQS))
 
-#: How many devices, units and ARQs a host has, each device counted once at
-#: least.
+#: How many devices, units, ARQs and findings a host has, each device counted
+#: once at least.
 _AMOUNT = (
     sa.select(sa.func.count())
     .select_from(_DEVICES.outerjoin(_DEPLOYABLES).outerjoin(_HANDLES))
@@ -81,6 +82,10 @@ _AMOUNT = (
     .scalar_subquery()
     + sa.select(sa.func.count())
     .where(_ARQS.c.hostname == _HOSTS.c.hostname)
+    .correlate(_HOSTS)
+    .scalar_subquery()
+    + sa.select(sa.func.count())
+    .where(_FINDINGS.c.hostname == _HOSTS.c.hostname)
     .correlate(_HOSTS)
     .scalar_subquery()
 )
@@ -97,8 +102,8 @@ _CONDITION_AT = 6
 _ARQ_AT = _CONDITION_AT + len(attach_handle.CONDITION)
 
 
-#: A page ends before the host with which it would have more devices, units
-#: and ARQs. One takes half a KiB of JSON.
+#: A page ends before the host with which it would have more devices, units,
+#: ARQs and findings. One takes half a KiB of JSON.
 MAX_ON_A_PAGE = 1500
 
 
@@ -127,7 +132,7 @@ def read_page(
     after: str | None = None,
     hostname: str | None = None,
 ) -> Page:
-    """Some hosts in the order of their names, by four statements.
+    """Some hosts in the order of their names, by five statements.
 
     An ARQ that is bound to a host that has never reported is on the page where
     the host would be.
@@ -153,12 +158,14 @@ def read_page(
         if len(hosts) < len(rows) or len(rows) == limit:
             last = hosts[-1][0]
             bound.append(_ARQS.c.hostname <= last)
+        names = [host[0] for host in hosts]
         return Page(
             _ours(
                 connection,
                 hosts,
-                [_DEVICES.c.hostname.in_([host[0] for host in hosts])],
+                [_DEVICES.c.hostname.in_(names)],
                 bound,
+                [_FINDINGS.c.hostname.in_(names)],
             ),
             last,
         )
@@ -193,11 +200,13 @@ def _ours(
     hosts: Iterable[Sequence[Any]],
     of_devices: Iterable[sa.ColumnElement[bool]] = (),
     of_arqs: Iterable[sa.ColumnElement[bool]] = (),
+    of_findings: Iterable[sa.ColumnElement[bool]] = (),
 ) -> fleet_sources.Ours:
-    """The hosts with their devices and units, by three statements.
+    """The hosts with their devices and units, by four statements.
 
     :param of_devices: conditions for the devices that are wanted
     :param of_arqs: conditions for the ARQs without units that are wanted
+    :param of_findings: conditions for the findings that are wanted
     """
     units = connection.execute(_OF_UNITS.where(*of_devices)).all()
     devices = _devices(connection.execute(_OF_DEVICES.where(*of_devices)))
@@ -209,6 +218,7 @@ def _ours(
             fleet_sources.Arq(*row)
             for row in connection.execute(_UNHELD.where(*of_arqs))
         ],
+        findings=findings.read_on(connection, *of_findings),
     )
 
 

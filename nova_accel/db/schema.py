@@ -192,6 +192,9 @@ ARQS = _table(
     sa.Column('reason', sa.Text),
     # Why its attach handle was chosen, for administrators.
     sa.Column('chosen_because', sa.String(255)),
+    # How long the call that bound it, or failed to, had taken until then, in
+    # milliseconds; None if nobody has, or an older release.
+    sa.Column('bind_ms', sa.Integer),
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'),
     # By this index the unbound ARQs of a project are counted.

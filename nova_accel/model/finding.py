@@ -30,8 +30,10 @@ from nova_accel.model import reason
 class Kind(enum.StrEnum):
     """The kinds of findings, the ones that matter most first."""
 
-    #: Nova says that a server runs, and libvirt runs no guest of it.
+    #: Nova says that a server runs, and libvirt has no guest of it.
     GUEST_GONE = 'guest_gone'
+    #: Nova says that a server runs, and its guest does not.
+    GUEST_STOPPED = 'guest_stopped'
     #: A guest has accelerators, and its server is not on the host.
     GUEST_WITHOUT_SERVER = 'guest_without_server'
     #: A guest runs without a device that its server holds.
@@ -54,11 +56,26 @@ class Kind(enum.StrEnum):
     ALLOCATION = 'allocation'
     #: A device that the configuration names is not offered.
     REFUSED = 'refused'
-    #: The host could not make a comparison.
-    NOT_COMPARED = 'not_compared'
+    #: Placement has not taken over how the providers have changed.
+    PROVIDERS = 'providers'
+    #: A step of the host's periodic work has failed.
+    NOT_DONE = 'not_done'
     #: There are more findings than a report may have.
     MORE = 'more'
 
+
+#: The kinds that no host repairs.
+LEFT_ALONE = frozenset(
+    {
+        Kind.GUEST_GONE,
+        Kind.GUEST_STOPPED,
+        Kind.GUEST_WITHOUT_SERVER,
+        Kind.NOT_IN_API,
+        Kind.JOURNAL,
+        Kind.REFUSED,
+        Kind.PROVIDERS,
+    }
+)
 
 #: The longest words of a finding, in characters.
 MAX_WORDS = 511
@@ -74,15 +91,18 @@ _ORDER = {str(kind): number for number, kind in enumerate(Kind)}
 #: Kind -> what an administrator can do. ``{server}`` is the server's uuid.
 _REMEDIES: Mapping[str, str] = {
     Kind.GUEST_GONE: 'openstack server reboot --hard {server}',
+    Kind.GUEST_STOPPED: 'openstack server reboot --hard {server}',
     Kind.GUEST_WITHOUT_SERVER: (
         "look at the guest with virsh; Nova's option "
         'running_deleted_instance_action removes one of a deleted server'
     ),
     Kind.NOT_IN_GUEST: 'openstack server reboot --hard {server}',
     Kind.NOT_IN_API: (
-        'delete the server, before another one is given its devices'
+        'rebuild the server: it then acquires accelerators again'
     ),
-    Kind.PARTITION: 'look at the log of nova-compute, and at "fmpm -l"',
+    Kind.PARTITION: (
+        'look at the log of nova-compute, and list the partitions with fmpm -l'
+    ),
     Kind.JOURNAL: (
         'restore the file or, if the server has no accelerators, remove it, '
         'and restart nova-compute'
@@ -97,9 +117,8 @@ _REMEDIES: Mapping[str, str] = {
     Kind.REFUSED: (
         'cure what the host says, or take the device out of device_spec'
     ),
-    Kind.NOT_COMPARED: (
-        'the host tries again; if it goes on, look at what did not answer'
-    ),
+    Kind.PROVIDERS: 'restart nova-compute of the host',
+    Kind.NOT_DONE: 'the host tries again; if it goes on, look at its log',
     Kind.MORE: 'look at the log of nova-compute',
 }
 

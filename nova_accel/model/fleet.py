@@ -21,6 +21,7 @@ import enum
 from typing import NamedTuple
 
 from nova_accel.model import fleet_drift
+from nova_accel.model import fleet_findings
 from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
 from nova_accel.model import usability
@@ -70,12 +71,21 @@ class Fleet(NamedTuple):
     """All hosts, the rows of each, and where the sources disagree.
 
     ``is_placement_asked`` says whether the drift has what Placement counts.
+    ``findings`` are what the hosts themselves have found amiss.
     """
 
     hosts: tuple[fleet_sources.Host, ...]
     rows: tuple[Row, ...]
     drifts: tuple[fleet_drift.Drift, ...]
     is_placement_asked: bool
+    findings: tuple[fleet_findings.Finding, ...] = ()
+
+    @property
+    def is_amiss(self) -> bool:
+        """Whether sources disagree, or a host has not repaired a finding."""
+        return bool(self.drifts) or not all(
+            found.what.is_repaired for found in self.findings
+        )
 
 
 def join(
@@ -107,6 +117,7 @@ def join(
         tuple(rows),
         tuple(fleet_drift.find(ours, nova, placement)),
         placement is not None,
+        tuple(fleet_findings.find(ours)),
     )
 
 

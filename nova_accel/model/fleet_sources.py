@@ -139,7 +139,7 @@ class Found(NamedTuple):
 
     hostname: str
     since: datetime.datetime
-    finding: finding.Finding
+    what: finding.Finding
 
 
 class Ours(NamedTuple):

@@ -50,7 +50,7 @@ class TestFindings(base.DatabaseTestCase):
         self.host.report()
 
     def read(self) -> list[tuple[str, finding.Finding]]:
-        return [(found.hostname, found.finding) for found in findings.read()]
+        return [(found.hostname, found.what) for found in findings.read()]
 
     def age(self) -> None:
         """As if all had been found long ago."""
@@ -88,7 +88,7 @@ class TestFindings(base.DatabaseTestCase):
         other = dataclasses.replace(GONE, instance_uuid=self.host.node_uuid)
         again = dataclasses.replace(GONE, words='still none')
         self.report(MDEV, again, other)
-        found_at = {each.finding: each.since for each in findings.read()}
+        found_at = {each.what: each.since for each in findings.read()}
         self.assertEqual(LONG_AGO, found_at[again])
         self.assertLess(LONG_AGO, found_at[other])
         self.assertLess(LONG_AGO, found_at[MDEV])

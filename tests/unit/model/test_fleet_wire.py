@@ -16,6 +16,7 @@ from typing import Any
 
 import testtools
 
+from nova_accel.model import finding
 from nova_accel.model import fleet
 from nova_accel.model import fleet_sources
 from nova_accel.model import fleet_wire
@@ -46,6 +47,21 @@ class TestWire(testtools.TestCase):
         self.assertEqual(
             _sorted(ours), _sorted(fleet_wire.from_json(_sent(ours)))
         )
+
+    def test_findings_arrive(self) -> None:
+        ours = _drifted()
+        since = datetime.datetime(2026, 5, 1, 12, 30, tzinfo=datetime.UTC)
+        found = [
+            fleet_sources.Found(
+                ours.hosts[0].name,
+                since,
+                finding.Finding(
+                    finding.Kind.MDEV, 'gone', True, device='0000:81:00.0'
+                ),
+            )
+        ]
+        sent = _sent(ours._replace(findings=found))
+        self.assertEqual(found, list(fleet_wire.from_json(sent).findings))
 
     def test_drained_hosts(self) -> None:
         hosts = [

@@ -18,8 +18,10 @@ from typing import Any
 
 import webob
 
+from nova_accel import guru_report
 from nova_accel.api import errors
 from nova_accel.api import microversion
+from nova_accel.api import report_section
 from nova_accel.api import route
 from nova_accel.api import router
 from nova_accel.api import routes
@@ -65,6 +67,7 @@ def factory(
     """
     engine.check_configured()
     schema_version.check_not_older()
+    guru_report.tell(guru_report.TITLE, report_section.facts)
     return microversion.negotiate(Application(routes.API))
 
 

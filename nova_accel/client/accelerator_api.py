@@ -126,15 +126,17 @@ class AcceleratorApi:
         digest: str,
         devices: Sequence[Mapping[str, Any]],
         orders_seen: int | None = None,
+        findings: Sequence[Mapping[str, Any]] = (),
     ) -> standing_orders.Orders | None:
         """Report the host's devices, and get its orders.
 
         :param service_host: the host's name in Nova's RPC
-        :param digest: the digest of the devices; unchanged devices are not
-            sent again, which costs the API one statement
+        :param digest: the digest of devices and findings; unchanged ones are
+            not sent again, which costs the API one statement
         :param devices: see :meth:`nova_accel.model.hardware.Device.to_report`
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
+        :param findings: see :func:`nova_accel.model.finding.told`
         :returns: the orders; None if neither orders nor devices changed
         :raises AcceleratorError: the report is refused (InvalidRequest,
             Conflict), or there was no usable answer (ServiceUnavailable).
@@ -154,7 +156,7 @@ class AcceleratorApi:
         while True:
             contract = self._agreement.contract
             try:
-                told = self._report_devices(facts, devices)
+                told = self._report_devices(facts, devices, findings)
             except exceptions.InvalidRequest:
                 # The next try has fewer keys, so this ends.
                 if self._agreement.contract < contract:
@@ -164,7 +166,10 @@ class AcceleratorApi:
             return told
 
     def _report_devices(
-        self, facts: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]
+        self,
+        facts: Mapping[str, Any],
+        devices: Sequence[Mapping[str, Any]],
+        findings: Sequence[Mapping[str, Any]],
     ) -> standing_orders.Orders | None:
         *before, last = report_parts.split(devices)
         for number, part in enumerate(before):
@@ -175,6 +180,8 @@ class AcceleratorApi:
                 **facts,
                 'devices': last,
                 **({'part': len(before), 'others': others} if before else {}),
+                # An older API is only said to miss what there is.
+                **({host_contract.FINDINGS: findings} if findings else {}),
             }
         )
 

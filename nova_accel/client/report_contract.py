@@ -52,7 +52,7 @@ class Agreement:
             LOG.warning(
                 'The accelerator API is older than this host: it knows '
                 'contract %d, this host %d. Until it is upgraded, it is not '
-                'told of devices: %s',
+                'told: %s',
                 self.contract,
                 host_contract.NEWEST,
                 ', '.join(sorted(self._silent_of)),

@@ -31,7 +31,7 @@ class List(commands.List):
     """Show all units, with the servers that have them.
 
     The exit status is 2 if the fleet could not be read. With --drift it is 1
-    if sources disagree.
+    if sources disagree, or a host has found what it has not repaired.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -40,7 +40,10 @@ class List(commands.List):
         parser.add_argument(
             '--drift',
             action='store_true',
-            help='show where the sources disagree instead, with remedies',
+            help=(
+                'show where the sources disagree instead, and what hosts have '
+                'found amiss, with remedies'
+            ),
         )
         parser.add_argument(
             '--long', action='store_true', help='show all columns, with uuids'

@@ -26,6 +26,8 @@ from nova_accel.cmd import audit
 from nova_accel.cmd import explain
 from nova_accel.cmd import fleet
 from nova_accel.cmd import host
+from nova_accel.cmd import metrics
+from nova_accel.cmd import server
 from nova_accel.db import migration
 
 
@@ -73,6 +75,9 @@ class Manage(app.App):
         commands.add_command('fleet map', fleet.Map)
         commands.add_command('host forget', host.Forget)
         commands.add_command('host remove', host.Remove)
+        commands.add_command('metrics', metrics.Metrics)
+        commands.add_command('server to-compat', server.ToCompat)
+        commands.add_command('server to-native', server.ToNative)
         super().__init__(
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'),

@@ -20,6 +20,7 @@ from nova_accel.conf import client
 from nova_accel.conf import compute
 from nova_accel.conf import database
 from nova_accel.conf import fabric
+from nova_accel.conf import metrics
 from nova_accel.conf import scheduler
 
 CONF = nova.conf.CONF
@@ -30,4 +31,5 @@ client.register_opts(CONF)
 compute.register_opts(CONF)
 database.register_opts(CONF)
 fabric.register_opts(CONF)
+metrics.register_opts(CONF)
 scheduler.register_opts(CONF)

@@ -20,9 +20,19 @@ from nova_accel.conf import client
 from nova_accel.conf import compute
 from nova_accel.conf import database
 from nova_accel.conf import fabric
+from nova_accel.conf import metrics
 from nova_accel.conf import scheduler
 
-_MODULES = (api, bitstreams, client, compute, database, fabric, scheduler)
+_MODULES = (
+    api,
+    bitstreams,
+    client,
+    compute,
+    database,
+    fabric,
+    metrics,
+    scheduler,
+)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

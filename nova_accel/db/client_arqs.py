@@ -331,6 +331,7 @@ def unbind(uuids: Collection[str]) -> None:
                 position=None,
                 reason=None,
                 chosen_because=None,
+                bind_ms=None,
                 **dict.fromkeys(client_bindings.PLACE),
             )
         )

@@ -120,10 +120,24 @@ def get(uuid: str) -> DeviceRow:
 
 
 @engine.retried
+def get_resource_classes(type_: str) -> set[str]:
+    """The resource classes of all devices of a type."""
+    query = (
+        sa.select(_DEPLOYABLES.c.resource_class)
+        .join(_DEVICES)
+        .where(_DEVICES.c.type == type_)
+        .distinct()
+    )
+    with engine.reader() as connection:
+        return set(connection.scalars(query))
+
+
+@engine.retried
 def set_status(uuid: str, status: hardware.Status) -> None:
     """Enable or disable a whole device for further guests.
 
-    The host is told in the answer to its next report.
+    The host is told in the answer to its next report. A device that is
+    disabled because its host is drained stays disabled after that, too.
 
     :raises NotFound: there is no such device
     """
@@ -132,7 +146,7 @@ def set_status(uuid: str, status: hardware.Status) -> None:
         changed = connection.execute(
             sa.update(_DEVICES)
             .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
-            .values(status=status, updated_at=schema.now())
+            .values(status=status, is_drained=False, updated_at=schema.now())
         ).rowcount
         if changed:
             # The next report is compared as a whole, so that an enabled device
@@ -142,7 +156,13 @@ def set_status(uuid: str, status: hardware.Status) -> None:
                 _HOSTS.c.hostname == its_host.scalar_subquery(),
                 report_digest='',
             )
-        elif connection.scalar(its_host) is None:
+        elif not connection.execute(
+            # It was disabled for the drain of its host: no longer for that
+            # alone.
+            sa.update(_DEVICES)
+            .where(_DEVICES.c.uuid == uuid)
+            .values(is_drained=False)
+        ).rowcount:
             raise _not_found(uuid)
 
 

@@ -138,6 +138,25 @@ REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
 )
 
 
+#: Selects the groups of the profile ``name``, as they are stored.
+_STORED_GROUPS = sa.select(
+    sa.type_coerce(_TABLE.c.groups, sa.Text).label('groups')
+).where(_TABLE.c.name == sa.bindparam('name'))
+
+
+@engine.retried
+def stored_groups(name: str) -> str | None:
+    """The groups of a profile as JSON, None if there is no such profile.
+
+    Who needs the same profile often can tell by the text what has changed.
+    """
+    with engine.reader() as connection:
+        groups: str | None = connection.execute(
+            _STORED_GROUPS, {'name': name}
+        ).scalar()
+    return groups
+
+
 def read_requested(
     connection: sa.Connection,
     name: str,

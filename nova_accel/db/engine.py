@@ -183,6 +183,7 @@ def forget() -> None:
         if made.cache_info().currsize:
             made().dispose_pool()
         made.cache_clear()
+    limits.forget()
 
 
 @contextlib.contextmanager

@@ -15,16 +15,20 @@
 
 from collections.abc import Iterable
 from collections.abc import Sequence
+import datetime
 from typing import Any
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from nova_accel.db import draining
 from nova_accel.db import engine
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.model import fleet_sources
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 
 _HOSTS = schema.HOSTS
@@ -32,6 +36,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
+_FINDINGS = schema.FINDINGS
 
 #: The fields of :class:`nova_accel.model.fleet_sources.Arq`.
 _ARQ = (
@@ -67,8 +72,8 @@ _OF_UNITS = sa.select(
     *_ARQ,
 ).select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES).outerjoin(_ARQS))
 
-#: How many devices, units and ARQs a host has, each device counted once at
-#: least.
+#: How many devices, units, ARQs and findings a host has, each device counted
+#: once at least.
 _AMOUNT = (
     sa.select(sa.func.count())
     .select_from(_DEVICES.outerjoin(_DEPLOYABLES).outerjoin(_HANDLES))
@@ -77,6 +82,10 @@ _AMOUNT = (
     .scalar_subquery()
     + sa.select(sa.func.count())
     .where(_ARQS.c.hostname == _HOSTS.c.hostname)
+    .correlate(_HOSTS)
+    .scalar_subquery()
+    + sa.select(sa.func.count())
+    .where(_FINDINGS.c.hostname == _HOSTS.c.hostname)
     .correlate(_HOSTS)
     .scalar_subquery()
 )
@@ -93,8 +102,8 @@ _CONDITION_AT = 6
 _ARQ_AT = _CONDITION_AT + len(attach_handle.CONDITION)
 
 
-#: A page ends before the host with which it would have more devices, units
-#: and ARQs. One takes half a KiB of JSON.
+#: A page ends before the host with which it would have more devices, units,
+#: ARQs and findings. One takes half a KiB of JSON.
 MAX_ON_A_PAGE = 1500
 
 
@@ -107,12 +116,13 @@ class Page(NamedTuple):
 
 @engine.retried
 def read(silence_s: int) -> fleet_sources.Ours:
-    """The whole database, by four statements.
+    """The whole database, by five statements.
 
     :param silence_s: seconds without a report after which a host is silent
     """
     with engine.reader() as connection:
-        return _ours(connection, connection.execute(_hosts(silence_s)).all())
+        found = _ours(connection, connection.execute(_hosts(silence_s)).all())
+        return found._replace(findings=findings.read_on(connection))
 
 
 @engine.retried
@@ -122,7 +132,7 @@ def read_page(
     after: str | None = None,
     hostname: str | None = None,
 ) -> Page:
-    """Some hosts in the order of their names, by four statements.
+    """Some hosts in the order of their names, by five statements.
 
     An ARQ that is bound to a host that has never reported is on the page where
     the host would be.
@@ -148,12 +158,14 @@ def read_page(
         if len(hosts) < len(rows) or len(rows) == limit:
             last = hosts[-1][0]
             bound.append(_ARQS.c.hostname <= last)
+        names = [host[0] for host in hosts]
         return Page(
             _ours(
                 connection,
                 hosts,
-                [_DEVICES.c.hostname.in_([host[0] for host in hosts])],
+                [_DEVICES.c.hostname.in_(names)],
                 bound,
+                [_FINDINGS.c.hostname.in_(names)],
             ),
             last,
         )
@@ -176,6 +188,10 @@ def _hosts(silence_s: int) -> sa.Select[Any]:
         _HOSTS.c.hostname,
         _HOSTS.c.service_host,
         host.is_silent(silence_s).label('is_silent'),
+        _HOSTS.c.drained_at,
+        _HOSTS.c.drain_reason,
+        _HOSTS.c.drained_until,
+        draining.IS_OVERDUE,
     )
 
 
@@ -184,25 +200,44 @@ def _ours(
     hosts: Iterable[Sequence[Any]],
     of_devices: Iterable[sa.ColumnElement[bool]] = (),
     of_arqs: Iterable[sa.ColumnElement[bool]] = (),
+    of_findings: Iterable[sa.ColumnElement[bool]] = (),
 ) -> fleet_sources.Ours:
-    """The hosts with their devices and units, by three statements.
+    """The hosts with their devices and units, by four statements.
 
     :param of_devices: conditions for the devices that are wanted
     :param of_arqs: conditions for the ARQs without units that are wanted
+    :param of_findings: conditions for the findings that are wanted
     """
     units = connection.execute(_OF_UNITS.where(*of_devices)).all()
     devices = _devices(connection.execute(_OF_DEVICES.where(*of_devices)))
     return fleet_sources.Ours(
-        hosts=[
-            fleet_sources.Host(name, service_host, bool(is_silent))
-            for name, service_host, is_silent in hosts
-        ],
+        hosts=[_host(*row) for row in hosts],
         devices=devices,
         units=_units(units, {device.uuid for device in devices}),
         unheld=[
             fleet_sources.Arq(*row)
             for row in connection.execute(_UNHELD.where(*of_arqs))
         ],
+        findings=findings.read_on(connection, *of_findings),
+    )
+
+
+def _host(
+    name: str,
+    service_host: str,
+    is_silent: bool,
+    drained_at: datetime.datetime | None,
+    reason: str | None,
+    until: datetime.datetime | None,
+    is_overdue: bool,
+) -> fleet_sources.Host:
+    return fleet_sources.Host(
+        name,
+        service_host,
+        bool(is_silent),
+        None
+        if drained_at is None
+        else host_drain.Drain(reason or '', until, bool(is_overdue)),
     )
 
 

@@ -25,6 +25,7 @@ from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import inventory
 from nova_accel.db.rows import typed
@@ -35,6 +36,7 @@ _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
+_FINDINGS = schema.FINDINGS
 
 _DIGEST_LENGTH = 255
 
@@ -64,19 +66,23 @@ def report(
     contract: int = host_contract.FIRST,
     part: int | None = None,
     others: Collection[str] | None = None,
+    findings: Sequence[Mapping[str, Any]] = (),
 ) -> standing_orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
 
     :param devices: in the form of
         :meth:`nova_accel.model.hardware.Device.to_report`; any other device of
         the host is gone. None if nothing has changed
-    :param digest: a text that differs when the devices differ
+    :param digest: a text that differs when the devices or findings differ
     :param orders_seen: the revision of the orders that the host knows
     :param contract: the one that the report keeps to
     :param part: which part of a report this is, from zero; None if it is
         whole
     :param others: with the last part, the uuids of the devices in the parts
         before
+    :param findings: with devices, what the host has found amiss, in the form
+        of :meth:`nova_accel.model.finding.Finding.to_dict`. A report in parts
+        has them in its last one
     :returns: the orders. None if they and the digest are unchanged, which
         takes one statement, and None if further parts are to come
     :raises NotFound: the devices have changed, and are not given
@@ -111,7 +117,10 @@ def report(
         inventory.replace(
             connection, hostname, devices, others or () if is_last else None
         )
-        return host_orders.read(connection, hostname) if is_last else None
+        if not is_last:
+            return None
+        finding_rows.replace(connection, hostname, findings)
+        return host_orders.read(connection, hostname)
 
 
 def _put_host(
@@ -204,7 +213,7 @@ def _silent_node(
         ).where(_HOSTS.c.hostname == hostname)
     ).one_or_none()
     if found is None:
-        raise _not_found([hostname])
+        raise not_found([hostname])
     if not found.is_silent:
         raise exceptions.Conflict(
             f'host {hostname} reports its devices: stop its nova-compute '
@@ -241,6 +250,7 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
                 (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
                 (_DEVICES, _DEVICES.c.hostname == hostname),
                 (fences, fences.c.hostname == hostname),
+                (_FINDINGS, _FINDINGS.c.hostname == hostname),
                 (_HOSTS, _HOSTS.c.hostname == hostname),
             )
         }
@@ -284,10 +294,11 @@ def check_known(connection: sa.Connection, hostnames: Collection[str]) -> None:
     )
     unknown = sorted(set(hostnames).difference(known))
     if unknown:
-        raise _not_found(unknown)
+        raise not_found(unknown)
 
 
-def _not_found(hostnames: Collection[str]) -> exceptions.NotFound:
+def not_found(hostnames: Collection[str]) -> exceptions.NotFound:
+    """The fault that names hosts that have never reported."""
     return exceptions.NotFound(
         '; '.join(
             f'Host {hostname} not found: it has never reported its devices'

@@ -31,6 +31,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import engine
+from nova_accel.db import limits
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
@@ -357,9 +358,17 @@ def _bind(connection: sa.Connection, request: Request) -> None:
         ]
     )
     arqs = list(itertools.chain.from_iterable(rows))
+    bind_ms = limits.taken_ms()
     connection.execute(
         sa.insert(_ARQS),
-        [{**row, 'chosen_because': allotted.why[row['uuid']]} for row in arqs],
+        [
+            {
+                **row,
+                'chosen_because': allotted.why[row['uuid']],
+                'bind_ms': bind_ms,
+            }
+            for row in arqs
+        ],
     )
     attach_handle.take(connection, allotted.arqs)
     demand_rows.count(connection, [row['group'] for row in arqs])

@@ -22,9 +22,9 @@ nova-scheduler decides for everybody, one request after the other. So it waits
 less than the API, see :func:`brief`.
 """
 
-from collections.abc import Iterator
 import contextlib
 import contextvars
+import functools
 import time
 from typing import Any
 from typing import NamedTuple
@@ -94,6 +94,7 @@ class DeadlinePassed(exceptions.ServiceUnavailable):
         super().__init__(text, public=text)
 
 
+@functools.cache
 def of_api() -> Limits:
     options = CONF.nova_accel_database
     return Limits(
@@ -101,6 +102,7 @@ def of_api() -> Limits:
     )
 
 
+@functools.cache
 def of_scheduler() -> Limits:
     options = CONF.nova_accel_database
     return Limits(
@@ -110,25 +112,43 @@ def of_scheduler() -> Limits:
     )
 
 
-@contextlib.contextmanager
-def deadline() -> Iterator[None]:
+def forget() -> None:
+    """Read the configuration again, when limits are needed next."""
+    of_api.cache_clear()
+    of_scheduler.cache_clear()
+
+
+def deadline() -> contextlib.AbstractContextManager[None]:
     """Set the deadline of the body, unless one is set already."""
     if _CALL.get() is not None:
-        yield
-        return
-    with _set(of_api(), is_brief=False):
-        yield
+        return contextlib.nullcontext()
+    return _Deadline(of_api(), is_brief=False)
 
 
-@contextlib.contextmanager
-def brief() -> Iterator[None]:
+def brief() -> contextlib.AbstractContextManager[None]:
     """Let the body wait as long as nova-scheduler may, and no longer.
 
     Its transactions have connections of their own, whose drivers wait no
     longer either.
     """
-    with _set(of_scheduler(), is_brief=True):
-        yield
+    return _Deadline(of_scheduler(), is_brief=True)
+
+
+class _Deadline(contextlib.AbstractContextManager[None]):
+    """Sets the deadline of the body."""
+
+    _token: contextvars.Token[_Call | None]
+
+    def __init__(self, limits: Limits, is_brief: bool) -> None:
+        self._limits = limits
+        self._is_brief = is_brief
+
+    def __enter__(self) -> None:
+        until = time.monotonic() + self._limits.deadline_s
+        self._token = _CALL.set(_Call(self._limits, until, self._is_brief))
+
+    def __exit__(self, *_fault: object) -> None:
+        _CALL.reset(self._token)
 
 
 def is_brief() -> bool:
@@ -137,15 +157,13 @@ def is_brief() -> bool:
     return call is not None and call.is_brief
 
 
-@contextlib.contextmanager
-def _set(limits: Limits, is_brief: bool) -> Iterator[None]:
-    token = _CALL.set(
-        _Call(limits, time.monotonic() + limits.deadline_s, is_brief)
-    )
-    try:
-        yield
-    finally:
-        _CALL.reset(token)
+def taken_ms() -> int:
+    """How long the present call has taken, 0 outside of calls."""
+    call = _CALL.get()
+    if call is None:
+        return 0
+    began = call.until - call.limits.deadline_s
+    return max(0, round(1000 * (time.monotonic() - began)))
 
 
 def check() -> None:

@@ -95,6 +95,12 @@ HOSTS = _table(
     # absent handles changed; None in a row that an older release has written.
     # A report that has nothing new leaves it.
     sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),
+    # Since when it is drained, None if it is not; the user id of who has asked
+    # for it last, why, and until when, if that is known.
+    sa.Column('drained_at', utc_datetime.UtcDateTime),
+    sa.Column('drained_by', sa.String(255)),
+    sa.Column('drain_reason', sa.Text),
+    sa.Column('drained_until', utc_datetime.UtcDateTime),
 )
 
 DEVICES = _table(
@@ -117,6 +123,9 @@ DEVICES = _table(
     sa.Column('driver', sa.String(255), nullable=False),
     sa.Column('numa_node', sa.Integer),
     sa.Column('status', sa.String(16), nullable=False),
+    # Whether it is disabled because its host is drained, and for no other
+    # reason.
+    sa.Column('is_drained', sa.Boolean, nullable=False, server_default='0'),
     sa.Column('fault', sa.Text),
     sa.Column('attributes', types.JsonEncodedDict(mysql_as_medium=True)),
     # The sets of joined devices that it is in, the largest first.
@@ -183,6 +192,9 @@ ARQS = _table(
     sa.Column('reason', sa.Text),
     # Why its attach handle was chosen, for administrators.
     sa.Column('chosen_because', sa.String(255)),
+    # How long the call that bound it, or failed to, had taken until then, in
+    # milliseconds; None if nobody has, or an older release.
+    sa.Column('bind_ms', sa.Integer),
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'),
     # By this index the unbound ARQs of a project are counted.
@@ -289,4 +301,23 @@ TURNS = _table(
     'turns',
     sa.Column('name', sa.String(64), nullable=False, unique=True),
     sa.Column('taken_at', utc_datetime.UtcDateTime, nullable=False),
+)
+
+#: What the hosts have found amiss: model/finding.py.
+FINDINGS = _table(
+    'findings',
+    sa.Column(
+        'hostname',
+        sa.String(255),
+        sa.ForeignKey('hosts.hostname', ondelete='CASCADE'),
+        nullable=False,
+        index=True,
+    ),
+    sa.Column('kind', sa.String(32), nullable=False),
+    sa.Column('is_repaired', sa.Boolean, nullable=False),
+    sa.Column('instance_uuid', sa.String(36)),
+    sa.Column('device', sa.String(255)),
+    sa.Column('words', sa.Text, nullable=False),
+    # By the database's clock, when the first report had it.
+    sa.Column('found_at', utc_datetime.UtcDateTime, nullable=False),
 )

@@ -27,7 +27,7 @@ from nova_accel.db import limits
 LOG = logging.getLogger(__name__)
 
 #: The version of this release. A test compares it with the steps.
-NEWEST = '2b7e9c40d1f8'
+NEWEST = '3f90a6d2c7b5'
 
 #: alembic's own table, with one row.
 TABLE = sa.Table(

@@ -111,6 +111,10 @@ class Group:
     link: str | None = None
     numa_affinity: NumaAffinity | None = None
 
+    def __hash__(self) -> int:
+        # Its mappings have no hash.
+        return hash((frozenset(self.resources), self.required, self.forbidden))
+
     def units(self) -> Iterator[str]:
         """The resource class of each accelerator request of this group."""
         for resource_class, amount in sorted(self.resources.items()):

@@ -21,6 +21,7 @@ import enum
 from typing import NamedTuple
 
 from nova_accel.model import fleet_drift
+from nova_accel.model import fleet_findings
 from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
 from nova_accel.model import usability
@@ -33,7 +34,7 @@ class State(enum.StrEnum):
     USED = 'used'
     #: The next server can have it.
     FREE = 'free'
-    #: An administrator has disabled its device.
+    #: An administrator has disabled its device, or drains its host.
     DRAINED = 'drained'
     #: It is to be cleaned, or that has failed.
     UNCLEAN = 'unclean'
@@ -70,12 +71,21 @@ class Fleet(NamedTuple):
     """All hosts, the rows of each, and where the sources disagree.
 
     ``is_placement_asked`` says whether the drift has what Placement counts.
+    ``findings`` are what the hosts themselves have found amiss.
     """
 
     hosts: tuple[fleet_sources.Host, ...]
     rows: tuple[Row, ...]
     drifts: tuple[fleet_drift.Drift, ...]
     is_placement_asked: bool
+    findings: tuple[fleet_findings.Finding, ...] = ()
+
+    @property
+    def is_amiss(self) -> bool:
+        """Whether sources disagree, or a host has not repaired a finding."""
+        return bool(self.drifts) or not all(
+            found.what.is_repaired for found in self.findings
+        )
 
 
 def join(
@@ -87,7 +97,7 @@ def join(
 
     :param placement: None if Placement was not asked
     """
-    silent = {host.name: host.is_silent for host in ours.hosts}
+    hosts = {host.name: host for host in ours.hosts}
     units: dict[str, list[fleet_sources.Unit]] = {}
     for unit in ours.units:
         units.setdefault(unit.device_uuid, []).append(unit)
@@ -95,16 +105,19 @@ def join(
     for device in sorted(
         ours.devices, key=lambda device: (device.hostname, device.name)
     ):
-        is_silent = silent.get(device.hostname, True)
+        host = hosts.get(device.hostname) or fleet_sources.Host(
+            device.hostname, device.hostname, is_silent=True
+        )
         rows += [
-            _row(device, unit, is_silent, nova.servers)
+            _row(device, unit, host, nova.servers)
             for unit in sorted(units.get(device.uuid, ()), key=_place)
-        ] or [_bare(device, is_silent)]
+        ] or [_bare(device, host)]
     return Fleet(
         tuple(sorted(ours.hosts)),
         tuple(rows),
         tuple(fleet_drift.find(ours, nova, placement)),
         placement is not None,
+        tuple(fleet_findings.find(ours)),
     )
 
 
@@ -115,10 +128,10 @@ def _place(unit: fleet_sources.Unit) -> tuple[str, str, str]:
 def _row(
     device: fleet_sources.Device,
     unit: fleet_sources.Unit,
-    is_silent: bool,
+    host: fleet_sources.Host,
     servers: Mapping[str, fleet_sources.Server],
 ) -> Row:
-    state, why = state_of(unit.condition, unit.arq is not None, is_silent)
+    state, why = state_of(unit.condition, unit.arq is not None, host)
     return Row(
         device,
         unit,
@@ -138,15 +151,21 @@ def _row(
 
 
 def state_of(
-    condition: usability.Condition, is_held: bool, is_silent: bool
+    condition: usability.Condition, is_held: bool, host: fleet_sources.Host
 ) -> tuple[State, str]:
     """The state of a unit, and more of it, empty if there is no more to say.
 
     :param is_held: whether an ARQ has it
-    :param is_silent: whether its host is
+    :param host: the one that it is on
     """
+    is_disabled = condition.status != hardware.Status.ENABLED
     why = condition.reason or ''
-    if is_silent:
+    if is_disabled and host.drain is not None:
+        why = host.drain.words
+    if host.is_away and is_disabled and not is_held:
+        # It may be off, as nobody needs it.
+        return State.DRAINED, f'{why}; it is silent'
+    if host.is_silent:
         return State.UNKNOWN, 'its host is silent'
     if not condition.is_present:
         return State.GONE, 'gone from its host'
@@ -154,21 +173,21 @@ def state_of(
         return State.FAULTY, condition.fault
     if is_held:
         return State.USED, why
-    if condition.status != hardware.Status.ENABLED:
+    if is_disabled:
         return State.DRAINED, why
     if not condition.is_clean:
         return State.UNCLEAN, why
     return State.FREE, why
 
 
-def _bare(device: fleet_sources.Device, is_silent: bool) -> Row:
+def _bare(device: fleet_sources.Device, host: fleet_sources.Host) -> Row:
     """The row of a device of which nothing can be handed out."""
     state, why = state_of(
         usability.Condition(True, device.status, device.fault, True, None),
         False,
-        is_silent,
+        host,
     )
+    is_alarm = state in (State.UNKNOWN, State.FAULTY)
     if state is State.FREE:
         state, why = State.UNKNOWN, 'it has no units'
-    is_alarm = is_silent or state is State.FAULTY
     return Row(device, None, state, why, is_alarm, None)

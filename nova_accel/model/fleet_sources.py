@@ -20,11 +20,14 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import datetime
 from typing import NamedTuple
 
 from nova_accel.model import arq_types
 from nova_accel.model import drift
+from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 
 
@@ -32,12 +35,23 @@ class Host(NamedTuple):
     """A host that has reported.
 
     ``name`` is Nova's name of the hypervisor, ``service_host`` its name in
-    Nova's RPC. A silent host has not reported for long.
+    Nova's RPC. A silent host has not reported for long. ``drain`` is None if
+    it is not drained.
     """
 
     name: str
     service_host: str
     is_silent: bool
+    drain: host_drain.Drain | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is silent as wanted: drained, and not overdue."""
+        return (
+            self.is_silent
+            and self.drain is not None
+            and not self.drain.is_overdue
+        )
 
 
 class Device(NamedTuple):
@@ -120,6 +134,14 @@ class Server(drift.Server):
         return not (self.is_busy or self.is_migrating)
 
 
+class Found(NamedTuple):
+    """What a host has found amiss; ``since`` is when it first said so."""
+
+    hostname: str
+    since: datetime.datetime
+    what: finding.Finding
+
+
 class Ours(NamedTuple):
     """The database of accelerators.
 
@@ -130,6 +152,7 @@ class Ours(NamedTuple):
     devices: Sequence[Device]
     units: Sequence[Unit]
     unheld: Sequence[Arq]
+    findings: Sequence[Found] = ()
 
     @property
     def instance_uuids(self) -> set[str]:

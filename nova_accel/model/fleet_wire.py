@@ -14,11 +14,15 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+import dataclasses
+import datetime
 from typing import Any
 
 from nova_accel.model import arq_types
+from nova_accel.model import finding
 from nova_accel.model import fleet
 from nova_accel.model import fleet_sources
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 
 _Json = dict[str, Any]
@@ -36,36 +40,48 @@ def to_json(ours: fleet_sources.Ours) -> list[_Json]:
     """
     found: dict[str, _Json] = {}
     for host in ours.hosts:
-        found[host.name] = _host(host.name, host.service_host, host.is_silent)
+        found[host.name] = _host(
+            host.name, host.service_host, host.is_silent, host.drain
+        )
     devices: dict[str, _Json] = {}
     for device in ours.devices:
         # It may have come after its host was read.
         if device.hostname in found:
             devices[device.uuid] = _device(device)
             found[device.hostname]['devices'].append(devices[device.uuid])
-    silent = {host.name for host in ours.hosts if host.is_silent}
+    hosts = {host.name: host for host in ours.hosts}
     of_device = {device.uuid: device for device in ours.devices}
     for unit in ours.units:
         if unit.device_uuid in devices:
             hostname = of_device[unit.device_uuid].hostname
             devices[unit.device_uuid]['units'].append(
-                _unit(unit, hostname in silent)
+                _unit(unit, hosts[hostname])
             )
     for arq in ours.unheld:
         if arq.hostname is not None:
-            found.setdefault(arq.hostname, _host(arq.hostname, None, True))[
-                'unheld'
-            ].append(arq._asdict())
+            found.setdefault(
+                arq.hostname, _host(arq.hostname, None, True, None)
+            )['unheld'].append(arq._asdict())
+    for each in ours.findings:
+        if each.hostname in found:
+            found[each.hostname]['findings'].append(_finding(each))
     return list(found.values())
 
 
-def _host(name: str, service_host: str | None, is_silent: bool) -> _Json:
+def _host(
+    name: str,
+    service_host: str | None,
+    is_silent: bool,
+    drain: host_drain.Drain | None,
+) -> _Json:
     return {
         'hostname': name,
         'service_host': service_host,
         'is_silent': is_silent,
+        'drain': None if drain is None else drain.to_dict(),
         'devices': [],
         'unheld': [],
+        'findings': [],
     }
 
 
@@ -76,10 +92,8 @@ def _device(device: fleet_sources.Device) -> _Json:
     }
 
 
-def _unit(unit: fleet_sources.Unit, is_silent: bool) -> _Json:
-    state, why = fleet.state_of(
-        unit.condition, unit.arq is not None, is_silent
-    )
+def _unit(unit: fleet_sources.Unit, host: fleet_sources.Host) -> _Json:
+    state, why = fleet.state_of(unit.condition, unit.arq is not None, host)
     return {
         'uuid': unit.uuid,
         'part': unit.part,
@@ -92,6 +106,14 @@ def _unit(unit: fleet_sources.Unit, is_silent: bool) -> _Json:
         'is_clean': unit.condition.is_clean,
         'unclean_reason': unit.condition.unclean_reason,
         'arq': None if unit.arq is None else unit.arq._asdict(),
+    }
+
+
+def _finding(found: fleet_sources.Found) -> _Json:
+    return {
+        **found.what.to_dict(),
+        'since': found.since.isoformat(),
+        'remedy': found.what.remedy,
     }
 
 
@@ -111,12 +133,18 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
     devices: list[fleet_sources.Device] = []
     units: list[fleet_sources.Unit] = []
     unheld: list[fleet_sources.Arq] = []
+    findings: list[fleet_sources.Found] = []
     for host in hosts:
         name = host['hostname']
         if host['service_host'] is not None:
             reported.append(
                 fleet_sources.Host(
-                    name, host['service_host'], host['is_silent']
+                    name,
+                    host['service_host'],
+                    host['is_silent'],
+                    None
+                    if host['drain'] is None
+                    else host_drain.from_dict(host['drain']),
                 )
             )
         for told in host['devices']:
@@ -127,7 +155,24 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
             devices.append(device)
             units += [_parse_unit(device, unit) for unit in told['units']]
         unheld += map(_parse_arq, host['unheld'])
-    return fleet_sources.Ours(reported, devices, units, unheld)
+        findings += [_parse_finding(name, told) for told in host['findings']]
+    return fleet_sources.Ours(reported, devices, units, unheld, findings)
+
+
+def _parse_finding(
+    hostname: str, told: Mapping[str, Any]
+) -> fleet_sources.Found:
+    """:raises ValueError: its time is none."""
+    return fleet_sources.Found(
+        hostname,
+        datetime.datetime.fromisoformat(told['since']),
+        finding.Finding(
+            **{
+                field.name: told[field.name]
+                for field in dataclasses.fields(finding.Finding)
+            }
+        ),
+    )
 
 
 def _parse_unit(

@@ -43,6 +43,8 @@ def parts(
         return (group,)
     [(resource_class, amount)] = group.resources.items()
     count = -(-amount // largest)
+    if count == 1:
+        return (group,)
     least, larger = divmod(amount, count)
     return tuple(
         dataclasses.replace(

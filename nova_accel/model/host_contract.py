@@ -27,7 +27,7 @@ import re
 from typing import Any
 
 #: The contract of this release.
-NEWEST = 1
+NEWEST = 2
 
 #: The contract of the release that says no number.
 FIRST = 0
@@ -38,12 +38,16 @@ HEADER = 'OpenStack-Accelerator-Contract'
 #: The key of a report that names its contract.
 KEY = 'contract'
 
-#: Key -> the contract since which a report has it, or a device, deployable or
-#: attach handle of a report. Keys of contract 0 are in none.
-REPORT_SINCE: Mapping[str, int] = {KEY: 1}
+#: The key of a report that has what its host has found amiss.
+FINDINGS = 'findings'
+
+#: Key -> the contract since which a report has it, or a device, deployable,
+#: attach handle or finding of a report. Keys of contract 0 are in none.
+REPORT_SINCE: Mapping[str, int] = {KEY: 1, FINDINGS: 2}
 DEVICE_SINCE: Mapping[str, int] = {'link_sets': 1}
 DEPLOYABLE_SINCE: Mapping[str, int] = {}
 HANDLE_SINCE: Mapping[str, int] = {}
+FINDING_SINCE: Mapping[str, int] = {}
 
 #: The same of a request for accelerators.
 ACQUIRE_SINCE: Mapping[str, int] = {'numa_nodes': 1}
@@ -53,6 +57,7 @@ _PARTS = {
     'devices': DEVICE_SINCE,
     'deployables': DEPLOYABLE_SINCE,
     'attach_handles': HANDLE_SINCE,
+    FINDINGS: FINDING_SINCE,
 }
 
 _NUMBER = re.compile('[0-9]{1,4}', re.ASCII)

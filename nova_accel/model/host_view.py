@@ -19,6 +19,7 @@ import functools
 
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import host_findings
 from nova_accel.model import naming
 from nova_accel.model import provider_layout
 from nova_accel.model import standing_orders
@@ -126,8 +127,12 @@ class Board:
     """The view and the orders of the moment.
 
     The publisher replaces each as a whole, and everybody else reads it.
-    ``orders`` is None before the API's first answer.
+    ``orders`` is None before the API's first answer. All parts add to
+    ``findings``, and the publisher reports them.
     """
 
     view: View
     orders: standing_orders.Orders | None = None
+    findings: host_findings.Findings = dataclasses.field(
+        default_factory=host_findings.Findings
+    )

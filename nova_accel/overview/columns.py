@@ -18,6 +18,7 @@ from typing import Any
 
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
+from nova_accel.model import fleet_findings
 from nova_accel.model import reason
 
 #: The columns of units, each with its key in JSON; the short list has the
@@ -68,9 +69,9 @@ def rows(found: fleet.Fleet, is_long: bool) -> Iterator[tuple[Any, ...]]:
 
 
 def drift_rows(found: fleet.Fleet) -> Iterator[tuple[Any, ...]]:
-    """The rows of the list of drift."""
-    for drift in found.drifts:
-        yield tuple(map(shown, _drift(drift).values()))
+    """The rows of the list of drift; what hosts have found comes last."""
+    for row in (*map(_drift, found.drifts), *map(_finding, found.findings)):
+        yield tuple(map(shown, row.values()))
 
 
 def document(found: fleet.Fleet) -> dict[str, Any]:
@@ -82,6 +83,7 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
                 'name': host.name,
                 'service_host': host.service_host,
                 'is_silent': host.is_silent,
+                'drain': host.drain and host.drain.to_dict(),
             }
             for host in found.hosts
         ],
@@ -97,6 +99,20 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
             }
             for drift in found.drifts
         ],
+        'findings': [
+            {
+                'kind': each.what.kind,
+                'host': each.hostname,
+                'server': each.what.instance_uuid,
+                'device': each.what.device,
+                'words': each.what.words,
+                'is_repaired': each.what.is_repaired,
+                'since': each.since.isoformat(),
+                'remedy': each.what.remedy,
+                'devices': list(each.devices),
+            }
+            for each in found.findings
+        ],
     }
 
 
@@ -108,6 +124,17 @@ def _drift(drift: fleet_drift.Drift) -> dict[str, str | None]:
         'says': drift.says,
         'but': drift.but,
         'remedy': drift.remedy,
+    }
+
+
+def _finding(found: fleet_findings.Finding) -> dict[str, str | None]:
+    return {
+        'what': found.what.kind,
+        'host': found.hostname,
+        'whose': found.whose,
+        'says': found.what.words,
+        'but': found.outcome,
+        'remedy': found.what.remedy,
     }
 
 

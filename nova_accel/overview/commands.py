@@ -27,7 +27,8 @@ from nova_accel.overview import columns
 from nova_accel.overview import fleet_map
 from nova_accel.state import durable_file
 
-#: The exit status if sources disagree, and somebody asked for that.
+#: The exit status if sources disagree, or a host has found what it has not
+#: repaired, and somebody asked for that.
 DRIFT = 1
 
 #: The exit status if the fleet could not be read.
@@ -90,7 +91,10 @@ class List(OfFleet, lister.Lister):
         parser.add_argument(
             '--json',
             action='store_true',
-            help='print one JSON object with all units and all drift',
+            help=(
+                'print one JSON object with all units, all drift and all '
+                'findings'
+            ),
         )
         return parser
 
@@ -103,7 +107,7 @@ class List(OfFleet, lister.Lister):
             self.app.stdout.write('\n')
         else:
             lister.Lister.run(self, parsed_args)
-        is_bad = self.shows_drift(parsed_args) and found.drifts
+        is_bad = self.shows_drift(parsed_args) and found.is_amiss
         return DRIFT if is_bad else 0
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

@@ -28,6 +28,7 @@ import jinja2
 
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
+from nova_accel.model import fleet_findings
 from nova_accel.model import reason
 
 #: The letter of a state beside its colour. The two states of a healthy fleet
@@ -66,6 +67,7 @@ class Device(NamedTuple):
     states: str
     whys: list[str]
     drifts: list[fleet_drift.Drift]
+    findings: list[fleet_findings.Finding]
     servers: str
 
     @property
@@ -92,6 +94,19 @@ class Group(NamedTuple):
     hosts: list[Host]
 
 
+class _Amiss(NamedTuple):
+    """The drift of a host, and what it has found and not repaired."""
+
+    drifts: Sequence[fleet_drift.Drift]
+    findings: Sequence[fleet_findings.Finding]
+
+    def of_device(self, uuid: str) -> '_Amiss':
+        return _Amiss(
+            [drift for drift in self.drifts if uuid in drift.devices],
+            [found for found in self.findings if uuid in found.devices],
+        )
+
+
 class Total(NamedTuple):
     """The sums of one product and class."""
 
@@ -112,9 +127,23 @@ def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
     drifts: dict[str | None, list[fleet_drift.Drift]] = {}
     for drift in found.drifts:
         drifts.setdefault(drift.hostname, []).append(drift)
-    silent = {host.name for host in found.hosts if host.is_silent}
+    findings: dict[str, list[fleet_findings.Finding]] = {}
+    for each in found.findings:
+        if not each.what.is_repaired:
+            findings.setdefault(each.hostname, []).append(each)
+    silent = {
+        host.name
+        for host in found.hosts
+        if host.is_silent and not host.is_away
+    }
     hosts = [
-        _host(f'h{number}', name, rows, drifts.get(name, []), name in silent)
+        _host(
+            f'h{number}',
+            name,
+            rows,
+            _Amiss(drifts.get(name, []), findings.get(name, [])),
+            name in silent,
+        )
         for number, (name, rows) in enumerate(sorted(of_host.items()))
     ]
     return (
@@ -177,16 +206,12 @@ def _host(
     anchor: str,
     name: str,
     rows: Sequence[fleet.Row],
-    drifts: Sequence[fleet_drift.Drift],
+    amiss: _Amiss,
     is_silent: bool,
 ) -> Host:
     by_device: dict[str, list[fleet.Row]] = {}
     for row in rows:
         by_device.setdefault(row.device.uuid, []).append(row)
-    of_device: dict[str, list[fleet_drift.Drift]] = {}
-    for drift in drifts:
-        for uuid in drift.devices:
-            of_device.setdefault(uuid, []).append(drift)
     products = collections.Counter(
         some[0].device.product for some in by_device.values()
     )
@@ -195,12 +220,12 @@ def _host(
         anchor,
         name,
         [
-            _device(some, of_device.get(uuid, []))
+            _device(some, amiss.of_device(uuid))
             for uuid, some in by_device.items()
         ],
         '?' if is_silent else str(used),
         sum(row.unit is not None for row in rows),
-        _words(rows, drifts, is_silent),
+        _words(rows, amiss, is_silent),
         ', '.join(
             f'{amount} {product}'
             for product, amount in sorted(products.items())
@@ -210,16 +235,17 @@ def _host(
 
 def _words(
     rows: Iterable[fleet.Row],
-    drifts: Iterable[fleet_drift.Drift],
+    amiss: _Amiss,
     is_silent: bool,
 ) -> list[str]:
-    """The reasons to look at a host: drift, then states."""
+    """The reasons to look at a host: drift, findings, then states."""
     alarms = collections.Counter(row.state for row in rows if row.is_alarm)
-    kinds = dict.fromkeys(drift.kind for drift in drifts)
+    kinds = dict.fromkeys(drift.kind for drift in amiss.drifts)
     if fleet_drift.Kind.GONE in kinds:
         del alarms[fleet.State.GONE]
     return [
         *map(str, kinds),
+        *dict.fromkeys(found.what.kind for found in amiss.findings),
         *(
             ['silent']
             if is_silent
@@ -228,9 +254,7 @@ def _words(
     ]
 
 
-def _device(
-    rows: Sequence[fleet.Row], drifts: list[fleet_drift.Drift]
-) -> Device:
+def _device(rows: Sequence[fleet.Row], amiss: _Amiss) -> Device:
     device = rows[0].device
     states = collections.Counter(
         str(row.state) if row.unit is not None else f'{row.state}, no units'
@@ -240,11 +264,12 @@ def _device(
         device.address,
         device.product,
         '' if device.numa_node is None else str(device.numa_node),
-        bool(drifts),
+        any(amiss),
         [Cell(row.state, LETTERS[row.state], _title(row)) for row in rows],
         ', '.join(f'{amount} {state}' for state, amount in states.items()),
         list(dict.fromkeys(row.why for row in rows if row.why)),
-        drifts,
+        list(amiss.drifts),
+        list(amiss.findings),
         ', '.join(
             dict.fromkeys(name for row in rows if (name := _server_name(row)))
         ),

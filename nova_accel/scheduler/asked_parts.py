@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import functools
 from typing import NamedTuple
 
 from nova_accel import exceptions
@@ -28,6 +29,9 @@ from nova_accel.model import device_profile
 from nova_accel.model import group_division
 from nova_accel.model.links import link_division
 from nova_accel.scheduler import known_stock
+
+#: How many answers are remembered.
+_REMEMBERED = 256
 
 
 class Group(NamedTuple):
@@ -57,7 +61,26 @@ class Asked:
     groups: Sequence[Group]
     sets: Sequence[Set] = ()
 
-    @property
+    @functools.cached_property
+    def required(self) -> frozenset[str]:
+        """The traits that groups of the profile require."""
+        return frozenset().union(
+            *(each.group.required for each in self.groups)
+        )
+
+    @functools.cached_property
+    def forbidden(self) -> frozenset[str]:
+        """The traits that groups of the profile forbid."""
+        return frozenset().union(
+            *(each.group.forbidden for each in self.groups)
+        )
+
+    @functools.cached_property
+    def traits(self) -> frozenset[str]:
+        """All traits that matter, beside our own."""
+        return self.required | self.forbidden | self.link_traits.keys()
+
+    @functools.cached_property
     def link_traits(self) -> Mapping[str, tuple[str, ...]]:
         """The trait of each set -> the groups that it joins."""
         return {
@@ -105,15 +128,39 @@ def placeable(groups: Sequence[device_profile.Group]) -> Asked:
 
     :raises NotFound: a group is too large; the text names it
     """
+    joined = {
+        link: link_division.amount(members.values())
+        for link, members in link_division.by_link(groups).items()
+    }
+    return _placeable(
+        tuple(groups),
+        tuple(
+            _largest(group, joined.get(group.link or '', 0))
+            for group in groups
+        ),
+    )
+
+
+@functools.lru_cache(_REMEMBERED)
+def _placeable(
+    groups: tuple[device_profile.Group, ...], largest: tuple[int, ...]
+) -> Asked:
+    """As :func:`placeable`.
+
+    :param largest: the most units that a pool has for each group
+    """
     found = _Found()
+    sizes = dict(zip(groups, largest, strict=True))
     for index, group in enumerate(groups):
         if group.link is None:
             found.add(
                 index,
-                group_division.placeable(index, group, _largest(group)),
+                group_division.placeable(index, group, sizes[group]),
             )
     for members in link_division.by_link(groups).values():
-        found.join(link_division.joined(members, _largest))
+        found.join(
+            link_division.joined(members, lambda group, _all: sizes[group])
+        )
     return found.asked()
 
 

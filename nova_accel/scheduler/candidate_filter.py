@@ -29,9 +29,9 @@ from nova.scheduler import filters
 from nova.scheduler import host_manager
 from nova.scheduler import utils
 
-from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import attempts
 from nova_accel.scheduler import known_stock
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
 from nova_accel.scheduler import truncation
@@ -59,7 +59,7 @@ class AcceleratorFilter(filters.BaseHostFilter):
         request = attempts.request_of(hosts)
         if request is None:
             known = known_stock.current()
-            truncation.look(hosts, map(asked_groups.of, groups), known)
+            truncation.look(hosts, map(our_group.asked, groups), known)
             request = attempts.Request(spec_obj, known)
         elif request.has_host:
             # Nova looks for alternates.

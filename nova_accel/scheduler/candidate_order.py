@@ -28,7 +28,7 @@ from nova_accel.model.links import host_links
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import aggregate_values
-from nova_accel.scheduler import asked_groups
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import unit_policies
 
 Candidate = Mapping[str, Any]
@@ -230,7 +230,7 @@ def _free(
 
 
 def _asked(group: 'objects.RequestGroup') -> _Asked:
-    found = asked_groups.of(group)
+    found = our_group.asked(group)
     return _Asked(
         group.requester_id,
         found,

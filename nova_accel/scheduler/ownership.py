@@ -30,6 +30,8 @@ from nova_accel.model import naming
 
 _CLASSES = frozenset(naming.RESOURCE_CLASSES.values())
 
+_PROFILE_KEYS = (device_profile.FLAVOR_KEY, device_profile.CYBORG_FLAVOR_KEY)
+
 
 def is_ours(group: 'objects.RequestGroup') -> bool:
     return naming.OWNERSHIP_TRAIT in group.required_traits
@@ -71,13 +73,13 @@ def exposed_groups(
     ]
 
 
-def exposed_suffixes(request_spec: 'objects.RequestSpec') -> list[str]:
+def exposed_suffixes(extra_specs: Mapping[str, str]) -> list[str]:
     """The suffixes of the flavor's groups that we could serve, too.
 
     The suffix of the unnumbered group is empty.
     """
     groups: dict[str, Any] = collections.defaultdict(objects.RequestGroup)
-    for prefix, suffix, name, value in flavor_groups(request_spec):
+    for prefix, suffix, name, value in flavor_groups(extra_specs):
         if prefix == utils.ResourceRequest.XS_RES_PREFIX:
             groups[suffix].add_resource(name, value)
     for group in groups.values():
@@ -86,10 +88,10 @@ def exposed_suffixes(request_spec: 'objects.RequestSpec') -> list[str]:
 
 
 def flavor_groups(
-    request_spec: 'objects.RequestSpec',
+    extra_specs: Mapping[str, str],
 ) -> Iterator[tuple[str, str, str, str]]:
     """Prefix, suffix, name, value of the extra specs that make groups."""
-    for key, value in extra_specs(request_spec).items():
+    for key, value in extra_specs.items():
         match = utils.ResourceRequest.XS_KEYPAT.match(key)
         if match:
             prefix, suffix, name = match.groups()
@@ -101,16 +103,9 @@ def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:
     return flavor.extra_specs if 'extra_specs' in flavor else {}
 
 
-def profile_keys(request_spec: 'objects.RequestSpec') -> list[str]:
+def profile_keys(extra_specs: Mapping[str, str]) -> list[str]:
     """The flavor's extra specs that name a device profile."""
-    return [
-        key
-        for key in (
-            device_profile.FLAVOR_KEY,
-            device_profile.CYBORG_FLAVOR_KEY,
-        )
-        if key in extra_specs(request_spec)
-    ]
+    return [key for key in _PROFILE_KEYS if key in extra_specs]
 
 
 def port_profiles(request_spec: 'objects.RequestSpec') -> dict[str, str]:
@@ -131,8 +126,9 @@ def profile_name(
     for port_uuid, name in port_profiles(request_spec).items():
         if group.requester_id.endswith(port_uuid):
             return name
-    [key] = profile_keys(request_spec)
-    return extra_specs(request_spec)[key]
+    names = extra_specs(request_spec)
+    [key] = profile_keys(names)
+    return names[key]
 
 
 def add_extra_specs(

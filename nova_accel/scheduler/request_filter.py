@@ -18,8 +18,11 @@ the request, which nobody saves.
 """
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import functools
+import json
 from typing import NamedTuple
 
 from nova import context as nova_context
@@ -37,10 +40,10 @@ from nova_accel.db import engine
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
-from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region
 from nova_accel.scheduler import limits
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import set_group
 from nova_accel.scheduler import shortage
@@ -51,6 +54,9 @@ LOG = logging.getLogger(__name__)
 CONF = conf.CONF
 
 _GROUP_POLICIES = frozenset({'none', 'isolate'})
+
+#: For how many profiles the groups are remembered.
+_REMEMBERED = 256
 
 
 class _Served(NamedTuple):
@@ -77,10 +83,12 @@ def merge_device_profile(
     :returns: whether there was anything to do
     :raises RequestFilterFailed: the reason names the device profile
     """
-    served = _served(request_spec)
-    for profile in served:
-        _merge(ctxt, request_spec, profile)
-    suffixes = ownership.exposed_suffixes(request_spec)
+    extra_specs = ownership.extra_specs(request_spec)
+    served = _served(request_spec, extra_specs)
+    has_sets = [_merge(ctxt, request_spec, profile) for profile in served]
+    if has_sets:
+        _set_group_policy(request_spec, extra_specs, any(has_sets))
+    suffixes = ownership.exposed_suffixes(extra_specs)
     groups = ownership.exposed_groups(request_spec)
     if suffixes or groups:
         traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
@@ -105,12 +113,14 @@ def _keep_away(
         )
 
 
-def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
+def _served(
+    request_spec: 'objects.RequestSpec', extra_specs: Mapping[str, str]
+) -> list[_Served]:
     """The profiles whose groups we serve: the flavor's and the ports'.
 
     :raises RequestFilterFailed: the flavor has two profiles
     """
-    keys = ownership.profile_keys(request_spec)
+    keys = ownership.profile_keys(extra_specs)
     if len(keys) > 1:
         raise exception.RequestFilterFailed(
             reason=(
@@ -118,17 +128,17 @@ def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
                 'one of them'
             )
         )
-    names = ownership.extra_specs(request_spec)
     if not CONF.nova_accel.cyborg_compatible:
         return [
-            _Served(names[key])
+            _Served(extra_specs[key])
             for key in keys
             if key == device_profile.FLAVOR_KEY
         ]
     return [
         *(
             _Served(
-                names[key], replace=key == device_profile.CYBORG_FLAVOR_KEY
+                extra_specs[key],
+                replace=key == device_profile.CYBORG_FLAVOR_KEY,
             )
             for key in keys
         ),
@@ -145,7 +155,11 @@ def _merge(
     ctxt: nova_context.RequestContext,
     request_spec: 'objects.RequestSpec',
     served: _Served,
-) -> None:
+) -> bool:
+    """Add the groups of a profile.
+
+    :returns: whether some of them are joined by groups of sets
+    """
     try:
         asked = _placeable(ctxt, _load(served.name), served)
         merged = _merged(
@@ -161,21 +175,29 @@ def _merge(
     request_spec.requested_resources = merged
     for each in asked.sets:
         set_group.join(request_spec, [each.requester_id, *each.members])
-    _set_group_policy(request_spec)
+    return bool(asked.sets)
 
 
 def _load(name: str) -> tuple[device_profile.Group, ...]:
     try:
         with engine.brief():
-            found = device_profile_db.get_all([name])
+            groups = device_profile_db.stored_groups(name)
     except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
         LOG.exception('No answer from the database of accelerators')
         raise exceptions.ServiceUnavailable.for_all(
             'the database of accelerators gave no answer'
         ) from error
-    if not found:
+    if groups is None:
         raise exceptions.NotFound('there is none of that name')
-    return device_profile.parse_groups(found[0]['groups'])
+    return _parsed(groups)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _parsed(groups: str) -> tuple[device_profile.Group, ...]:
+    """The groups; the same objects as long as the profile has the same."""
+    return link_division.off_fabric(
+        device_profile.parse_groups(json.loads(groups))
+    )
 
 
 def _placeable(
@@ -188,31 +210,29 @@ def _placeable(
     Traits that are forbidden and that no provider has are left out.
     """
     traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
-    groups = link_division.off_fabric(bitstream_region.require(ctxt, groups))
-    required = frozenset().union(*(group.required for group in groups))
-    forbidden = frozenset().union(*(group.forbidden for group in groups))
-    if naming.OWNERSHIP_TRAIT in forbidden:
-        raise exceptions.InvalidDeviceProfile(
-            f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
-        )
-    if naming.FABRIC_TRAIT in forbidden:
-        traits.ensure(ctxt, naming.FABRIC_TRAIT)
+    groups = bitstream_region.require(ctxt, groups)
     asked = (
         # Nova's client for Cyborg knows whole groups alone.
         asked_parts.whole(groups, served.port_uuid)
         if served.replace
         else asked_parts.placeable(groups)
     )
-    wanted = required | forbidden | asked.link_traits.keys()
-    known = frozenset({naming.OWNERSHIP_TRAIT})
-    if wanted:
-        known |= traits.known(ctxt, wanted)
-    if required - known:
+    if naming.OWNERSHIP_TRAIT in asked.forbidden:
+        raise exceptions.InvalidDeviceProfile(
+            f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
+        )
+    if naming.FABRIC_TRAIT in asked.forbidden:
+        traits.ensure(ctxt, naming.FABRIC_TRAIT)
+    known = traits.known(ctxt, asked.traits)
+    unknown = asked.required - known
+    if unknown:
         raise exceptions.NotFound(
             'no accelerator has a trait that it requires: '
-            + ', '.join(sorted(required - known))
+            + ', '.join(sorted(unknown))
         )
     _check_sets(asked, known)
+    if asked.forbidden <= known:
+        return asked
     return dataclasses.replace(
         asked,
         groups=[
@@ -244,19 +264,9 @@ def _request_groups(
     asked: asked_parts.Asked,
 ) -> 'Iterator[objects.RequestGroup]':
     for requester_id, group, trait in asked.groups:
-        made = objects.RequestGroup(
-            use_same_provider=True,
-            requester_id=requester_id,
-            resources=dict(group.resources),
-            required_traits={
-                *group.required,
-                naming.OWNERSHIP_TRAIT,
-                *([] if trait is None else [trait]),
-            },
-            forbidden_traits=set(group.forbidden),
+        yield our_group.make(
+            requester_id, group, () if trait is None else (trait,)
         )
-        asked_groups.remember(made, group)
-        yield made
     for each in asked.sets:
         yield set_group.make(each.requester_id, each.trait)
 
@@ -288,29 +298,26 @@ def _merged(
     return list(merged.values())
 
 
-def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
+def _set_group_policy(
+    request_spec: 'objects.RequestSpec',
+    extra_specs: Mapping[str, str],
+    has_sets: bool,
+) -> None:
     """Set a group policy, without which Placement refuses numbered groups.
 
     Nova sets one itself, unless the flavor has two numbered groups.
     """
-    if ownership.our_sets(request_spec):
-        # Nova would log a warning and do the same.
-        _default_to_none(request_spec)
+    if extra_specs.get('group_policy') in _GROUP_POLICIES:
         return
     suffixes = {
         suffix
         for _prefix, suffix, _name, _value in ownership.flavor_groups(
-            request_spec
+            extra_specs
         )
         if suffix
     }
-    if len(suffixes) > 1:
-        _default_to_none(request_spec)
-
-
-def _default_to_none(request_spec: 'objects.RequestSpec') -> None:
-    policy = ownership.extra_specs(request_spec).get('group_policy')
-    if policy not in _GROUP_POLICIES:
+    # With sets, Nova would log a warning and do the same.
+    if has_sets or len(suffixes) > 1:
         ownership.add_extra_specs(request_spec, {'group_policy': 'none'})
 
 

@@ -22,20 +22,13 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 
 from nova import objects
-from nova.objects import request_spec as nova_request_spec
 
 from nova_accel.model import naming
+from nova_accel.scheduler import our_group
 
 
-class SetGroup(nova_request_spec.RequestGroup):
-    """A request group that has traits and no resources.
-
-    For Nova it is a RequestGroup. It lives in nova-scheduler only.
-    """
-
-    @classmethod
-    def obj_name(cls) -> str:
-        return str(nova_request_spec.RequestGroup.obj_name())
+class SetGroup(our_group.OurGroup):
+    """A request group that has traits and no resources."""
 
     def to_queryparams(self) -> list[tuple[str, str]]:
         """As Nova's, without the resources."""
@@ -49,11 +42,9 @@ class SetGroup(nova_request_spec.RequestGroup):
 def make(requester_id: str, trait: str) -> SetGroup:
     """The group of a set that has the trait."""
     return SetGroup(
-        use_same_provider=True,
         requester_id=requester_id,
         resources={},
         required_traits={trait, naming.OWNERSHIP_TRAIT},
-        forbidden_traits=set(),
     )
 
 

@@ -31,9 +31,9 @@ from nova_accel.model import shortage_reason
 from nova_accel.model.links import host_links
 from nova_accel.model.links import link_division
 from nova_accel.model.links import link_shortage
-from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import known_stock
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import traits
 
@@ -54,12 +54,13 @@ def explain_shortage(
     :raises RequestFilterFailed: the reason names the device profile, the
         groups, the cause and the nearest miss
     """
-    wishes = _wishes(request_spec)
-    if not wishes:
+    groups = ownership.our_groups(request_spec)
+    if not groups:
         return False
     policy = ownership.extra_specs(request_spec).get('group_policy', 'none')
-    if not _is_suspected(wishes, policy):
+    if not _is_suspected(groups, policy):
         return True
+    wishes = _wishes(request_spec)
     found = _ask(ctxt, wishes, policy)
     if found is None:
         # Nova gets no answer either, and says so itself. One reason is a trait
@@ -93,7 +94,7 @@ class _Wish(NamedTuple):
     def asked(self) -> dict[str, device_profile.Group]:
         """Id -> group of the profile, or part of one."""
         return {
-            group.requester_id: asked_groups.of(group) for group in self.groups
+            group.requester_id: our_group.asked(group) for group in self.groups
         }
 
     @property
@@ -206,11 +207,13 @@ def _unmet_join(
     )
 
 
-def _is_suspected(wishes: Sequence[_Wish], policy: str) -> bool:
+def _is_suspected(
+    groups: 'Sequence[objects.RequestGroup]', policy: str
+) -> bool:
     """Whether no host seems to have enough; not if nothing is known."""
     known = known_stock.current(known_stock.FRESH_S)
     return known is not None and not known.serves(
-        [group for wish in wishes for group in wish.asked.values()],
+        [our_group.asked(group) for group in groups],
         is_isolated=policy == 'isolate',
     )
 

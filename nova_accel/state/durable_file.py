@@ -27,22 +27,24 @@ from nova_accel import exceptions
 _SYNC_BYTES = 16 * 1024 * 1024
 
 
-def write(path: pathlib.Path, text: str) -> None:
-    """Replace the content of a file that only its owner may read.
+def write(path: pathlib.Path, text: str, mode: int = 0o600) -> None:
+    """Replace the content of a file.
 
+    :param mode: who may read it, by default only its owner
     :raises DiskError: the disk refused, for example because it is full.
     """
     with _disk_errors(path, 'written'):
-        _write(path, text)
+        _write(path, text, mode)
 
 
-def _write(path: pathlib.Path, text: str) -> None:
+def _write(path: pathlib.Path, text: str, mode: int) -> None:
     with tempfile.NamedTemporaryFile(
         'w', dir=path.parent, suffix='.new', delete=False
     ) as file:
         try:
             file.write(text)
             file.flush()
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
             os.replace(file.name, path)
         except BaseException:

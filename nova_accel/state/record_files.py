@@ -13,6 +13,7 @@
 """Records that a host must not lose, each in a durable JSON file."""
 
 from collections.abc import Callable
+from collections.abc import Mapping
 import json
 import pathlib
 from typing import Any
@@ -113,9 +114,9 @@ class RecordFiles(Generic[_Entry]):
         return list(self._entries.values())
 
     @property
-    def damaged(self) -> frozenset[str]:
-        """The names of the unreadable entries."""
-        return frozenset(self._damaged)
+    def damaged(self) -> Mapping[str, str]:
+        """The names of the unreadable entries, and what is wrong with each."""
+        return dict(self._damaged)
 
     def _path(self, name: str) -> pathlib.Path:
         return self._directory / f'{name}.json'

@@ -19,6 +19,7 @@ from typing import Any
 from nova_accel.db import cleaning
 from nova_accel.db import host
 from nova_accel.model import attach_handle
+from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import host_contract
 from nova_accel.model import naming
@@ -44,6 +45,7 @@ class SimulatedHost:
     :param function_traits: those of the functions
     :param contract: that it reports by
     :param link_sets: those that all devices are in
+    :param findings: what it has found amiss
     """
 
     hostname: str = 'compute-1'
@@ -56,6 +58,7 @@ class SimulatedHost:
     function_traits: tuple[str, ...] = ()
     contract: int = host_contract.NEWEST
     link_sets: tuple[str, ...] = ()
+    findings: tuple[finding.Finding, ...] = ()
 
     @property
     def node_uuid(self) -> str:
@@ -172,6 +175,7 @@ class SimulatedHost:
             digest=hashlib.sha256(str(self).encode()).hexdigest(),
             orders_seen=orders_seen,
             contract=self.contract,
+            findings=finding.told(self.findings),
         )
 
     def clean(self) -> None:

@@ -16,9 +16,11 @@
 It is what the sources say, without a database: the same for the same size.
 """
 
+import datetime
 import itertools
 import random
 
+from nova_accel.model import finding
 from nova_accel.model import fleet_drift
 from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
@@ -60,6 +62,7 @@ class SimulatedFleet:
         self.passed_through: dict[tuple[str, str], str] = {}
         self.providers: list[fleet_sources.Provider] = []
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
+        self.findings: list[fleet_sources.Found] = []
         self.drifted: dict[fleet_drift.Kind, str] = {}
         for number in range(0, devices, DEVICES_OF_A_HOST):
             self._add_host(
@@ -70,7 +73,11 @@ class SimulatedFleet:
     @property
     def ours(self) -> fleet_sources.Ours:
         return fleet_sources.Ours(
-            self.hosts, list(self.devices.values()), self.units, self.unheld
+            self.hosts,
+            list(self.devices.values()),
+            self.units,
+            self.unheld,
+            self.findings,
         )
 
     @property
@@ -92,6 +99,28 @@ class SimulatedFleet:
                 if self._is_plain(self.units[place])
             )
             self.drifted[kind] = self._make(kind, place)
+
+    def find(self, is_repaired: bool = False) -> None:
+        """Have hosts find something of each kind, each of another host.
+
+        All of it is about a device, and about its server if it has one.
+        """
+        for number, kind in enumerate(finding.Kind, start=1):
+            unit = self.units[-number * 40]
+            device = self.devices[unit.device_uuid]
+            self.findings.append(
+                fleet_sources.Found(
+                    device.hostname,
+                    datetime.datetime(2026, 11, 23, 1, tzinfo=datetime.UTC),
+                    finding.Finding(
+                        kind,
+                        f'{kind.replace("_", " ")} of {device.address}',
+                        is_repaired,
+                        unit.arq and unit.arq.instance_uuid,
+                        device.address,
+                    ),
+                )
+            )
 
     def _uuid(self, *parts: object) -> str:
         return naming.derived_uuid(_NAMESPACE, *map(str, parts))

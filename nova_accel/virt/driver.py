@@ -27,6 +27,7 @@ from nova import objects
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
+from nova_accel import nova_releases
 from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
 from nova_accel.virt import faults
@@ -211,7 +212,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         )
 
     def _allocate_cyborg_mdevs(self, accel_info: _AccelInfo) -> Any:
-        # Nova would define them permanently. Ours are made with the guest.
+        # Nova 34 would define them permanently, and Nova 33 does not call
+        # this. Ours are made with the guest.
         return super()._allocate_cyborg_mdevs(
             self.os_acc.split(accel_info).others
         )
@@ -221,7 +223,10 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     ) -> dict[str, Any]:
         # With native vGPUs, Nova assumes that a parent of mediated devices is
         # a PCI function, unless its configuration names the parent.
-        if not (devname.startswith('pci_') or self._is_virtual_mdev(devname)):
+        if not (
+            devname.startswith('pci_')
+            or nova_releases.is_virtual_mdev_parent(self, devname)
+        ):
             return {'dev_id': devname, 'types': {}}
         found: dict[str, Any] = super()._get_mdev_capabilities_for_dev(
             devname, types

@@ -28,6 +28,8 @@ import tenacity
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
+from nova_accel.model import finding
+from nova_accel.model import host_findings
 from nova_accel.virt import guest_xml
 
 LOG = logging.getLogger(__name__)
@@ -85,7 +87,9 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]) -> None:
 
 
 def attach_missing(
-    host: libvirt_host.Host, held_by: Callable[[str], Iterable[arq_types.Arq]]
+    host: libvirt_host.Host,
+    held_by: Callable[[str], Iterable[arq_types.Arq]],
+    findings: host_findings.Findings,
 ) -> None:
     """Attach the devices that running guests lack, but instances hold.
 
@@ -93,7 +97,9 @@ def attach_missing(
     had detached them.
 
     :param held_by: the ARQs of an instance
+    :param findings: gets what guests lack
     """
+    found = []
     for guest in host.list_guests():
         try:
             arqs = tuple(held_by(guest.uuid))
@@ -105,6 +111,15 @@ def attach_missing(
                     instance_uuid=guest.uuid,
                 )
                 attach(guest, arqs)
+                found.append(
+                    finding.Finding(
+                        finding.Kind.NOT_IN_GUEST,
+                        'its guest ran without all of its accelerators, when '
+                        'nova-compute started; they are attached again',
+                        is_repaired=True,
+                        instance_uuid=guest.uuid,
+                    )
+                )
         except (
             exceptions.AcceleratorError,
             libvirt_host.libvirt.libvirtError,
@@ -116,6 +131,8 @@ def attach_missing(
                 error,
                 instance_uuid=guest.uuid,
             )
+    # Later comparisons find what a guest still lacks.
+    findings.put('hot plug', found)
 
 
 def _hostdevs(

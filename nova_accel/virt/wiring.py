@@ -22,6 +22,7 @@ from typing import Any
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import conf
+from nova_accel import guru_report
 from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
@@ -38,11 +39,13 @@ from nova_accel.host import nova_claims
 from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
+from nova_accel.model import host_findings
 from nova_accel.model import host_view
 from nova_accel.virt import guest_cells
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
+from nova_accel.virt import report_section
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
 from nova_accel.virt.fabric import no_fabric
@@ -63,9 +66,9 @@ from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
+from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
-from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
@@ -111,13 +114,18 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         common.api,
         holding.attachments,
         {mdev.uuid for mdev in common.hardware.node_devices.mdevs()},
+        common.board.findings,
     )
-    hot_plug.attach_missing(host, common.held.arqs_of)
+    hot_plug.attach_missing(host, common.held.arqs_of, common.board.findings)
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
     common.cycle.begin(
         _steps(common.fabric, fpgas, holding, publishing, lost_mdevs)
+    )
+    guru_report.tell(
+        guru_report.TITLE,
+        functools.partial(report_section.facts, common.node, common.board),
     )
     return parts.Parts(
         common.node,
@@ -222,19 +230,23 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
         hardware,
         api,
         board,
-        periodic_work.Cycle(CONF.nova_accel.report_interval_s),
+        periodic_work.Cycle(CONF.nova_accel.report_interval_s, board.findings),
         journal,
         held,
         _fabric(
             node.nodename,
             state,
             fabric_need.Need(board, held, hardware.guests),
+            board.findings,
         ),
     )
 
 
 def _fabric(
-    nodename: str, state: pathlib.Path, need: fabric_need.Need
+    nodename: str,
+    state: pathlib.Path,
+    need: fabric_need.Need,
+    findings: host_findings.Findings,
 ) -> no_fabric.NoFabric:
     options = CONF.nova_accel
     if not options.fabric_manager:
@@ -248,6 +260,7 @@ def _fabric(
         need,
         options.fabric_manager_timeout_s,
         options.fabric_manager_interval_s,
+        findings,
     )
 
 
@@ -342,6 +355,7 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             common.fabric.let_go,
         ),
         cleaner,
+        common.board.findings,
     )
     return _Holding(
         cleaner,
@@ -354,6 +368,7 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             hardware.node_devices,
             hardware.guests,
             common.board,
+            common.cycle.hurry,
         ),
     )
 
@@ -418,12 +433,12 @@ def _steps(
     )
 
 
-def _links(common: _Common) -> host_links.HostLinks:
+def _links(common: _Common) -> device_links.DeviceLinks:
     sysfs = common.hardware.sysfs
     memory = link_memory.LinkMemory(
         common.state / f'{common.node.nodename}.links.json'
     )
-    return host_links.HostLinks(
+    return device_links.DeviceLinks(
         sysfs,
         memory,
         gpu_links.GpuLinks(sysfs, memory),
@@ -434,7 +449,7 @@ def _links(common: _Common) -> host_links.HostLinks:
 def _discover(
     hardware: _Hardware,
     regions: host_regions.Regions,
-    links: host_links.HostLinks,
+    links: device_links.DeviceLinks,
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,

@@ -101,6 +101,11 @@ class TestTwoReleases(testtools.TestCase):
             ).one()
             return contract, sets or []
 
+    def found(self) -> list[str]:
+        """What the host has found amiss, by the database."""
+        with self.database.engine.connect() as connection:
+            return list(connection.scalars(sa.select(schema.FINDINGS.c.words)))
+
     def a_server_lives(self) -> None:
         """Report, boot, program and delete."""
         self.take('report')
@@ -138,6 +143,7 @@ class TestTwoReleases(testtools.TestCase):
         self.start(None, None)
         self.a_server_lives()
         self.assertEqual((host_contract.NEWEST, ['numa:0']), self.known())
+        self.assertEqual(['the device is too hot'], self.found())
         self.assertNotIn('older than this host', self.host.log())
 
     def test_a_host_of_the_release_before(self) -> None:
@@ -150,10 +156,14 @@ class TestTwoReleases(testtools.TestCase):
         self.a_server_lives()
         self.take('report')
         self.assertEqual((0, []), self.known())
-        self.assertEqual(1, self.host.log().count('link_sets'))
+        self.assertEqual(
+            1, self.host.log().count('it is not told: findings, link_sets')
+        )
+        self.assertEqual([], self.found())
         self.api.stop()
         self.start_api(None)
         self.take('report')
         self.assertEqual((0, []), self.known())
         self.take('report')
         self.assertEqual((host_contract.NEWEST, ['numa:0']), self.known())
+        self.assertEqual(['the device is too hot'], self.found())

@@ -83,7 +83,7 @@ class Cloud(fixtures.Fixture):
             ),
             # A worker's cycle is a step like any other.
             (
-                'nova_accel.virt.publishing.periodic_work.thread_pool_factory.spawn',
+                'nova_accel.nova_releases.spawn',
                 lambda work: work(),
             ),
             ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),

@@ -160,7 +160,7 @@ class TestWhileCleaning(HostileDriverTestCase):
             cloud_module.Cloud() as cloud,
             # In the thread of a delete, a cycle would wait for that delete.
             fixtures.MonkeyPatch(
-                'nova_accel.virt.publishing.periodic_work.thread_pool_factory.spawn',
+                'nova_accel.nova_releases.spawn',
                 lambda work: None,
             ),
             fixtures.MonkeyPatch(

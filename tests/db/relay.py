@@ -41,11 +41,14 @@ class Relay(fixtures.Fixture):
         self._target = host, str(port)
 
     def _setUp(self) -> None:
+        self._start(0)
+
+    def _start(self, port: int) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         told = directory / 'told'
         self._running = self.useFixture(
             process.Process(
-                [sys.executable, __file__, *self._target, told],
+                [sys.executable, __file__, *self._target, told, str(port)],
                 directory / 'log',
             )
         )
@@ -68,6 +71,10 @@ class Relay(fixtures.Fixture):
         """End it: connections break, and new ones are refused."""
         self._running.stop()
 
+    def come_back(self) -> None:
+        """Listen again after :meth:`kill`."""
+        self._start(self.port)
+
 
 class _Passing(socketserver.BaseRequestHandler):
     def handle(self) -> None:
@@ -89,10 +96,11 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
 
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
+    allow_reuse_address = True
 
 
 if __name__ == '__main__':
-    server = _Server(('127.0.0.1', 0), _Passing)
+    server = _Server(('127.0.0.1', int(sys.argv[4])), _Passing)
     temporary = pathlib.Path(f'{sys.argv[3]}.new')
     temporary.write_text(f'{server.server_address[1]} {os.getpid()}')
     temporary.rename(sys.argv[3])

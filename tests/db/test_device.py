@@ -109,6 +109,18 @@ class TestGet(DeviceTestCase):
         self.assertEqual(2, len(self.statements(device.get_all)))
 
 
+class TestGetResourceClasses(DeviceTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_of_a_type(self) -> None:
+        for type_, expected in (
+            ('FPGA', {'FPGA'}),
+            ('QAT', {'CUSTOM_QAT'}),
+            ('GPU', set()),
+        ):
+            self.assertEqual(expected, device.get_resource_classes(type_))
+
+
 class TestSetStatus(DeviceTestCase):
     """Also item 8 of what Cyborg gets wrong: that it is half a device."""
 

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import json
+
 from oslo_utils import uuidutils
 import testscenarios
 
@@ -90,6 +92,18 @@ class TestDeviceProfile(base.DatabaseTestCase):
                 found,
                 [profile['name'] for profile in device_profile.get_all(names)],
             )
+
+    def test_groups_as_they_are_stored(self) -> None:
+        uuid = device_profile.create('gzip', GROUPS)['uuid']
+        device_profile.create('same', GROUPS)
+        stored = device_profile.stored_groups('gzip')
+        self.assertEqual(GROUPS, json.loads(stored or ''))
+        self.assertEqual(stored, device_profile.stored_groups('same'))
+        device_profile.update(uuid, GROUPS[:1])
+        self.assertEqual(
+            GROUPS[:1], json.loads(device_profile.stored_groups('gzip') or '')
+        )
+        self.assertIsNone(device_profile.stored_groups('nope'))
 
     def test_get_missing(self) -> None:
         uuid = uuidutils.generate_uuid()

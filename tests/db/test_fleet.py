@@ -141,7 +141,7 @@ class TestRead(base.DatabaseTestCase):
         for number in range(2, 6):
             self.make_noise(reports.SimulatedHost(f'compute-{number}', (3,)))
         self.assertEqual(few, self.statements(self.read))
-        self.assertEqual(4, len(few))
+        self.assertEqual(5, len(few))
 
 
 class TestPage(base.DatabaseTestCase):
@@ -186,13 +186,28 @@ class TestPage(base.DatabaseTestCase):
                 .values(hostname=hostname)
             )
 
+    def find_something(self, hostname: str) -> None:
+        with engine.writer() as connection:
+            connection.execute(
+                sa.insert(schema.FINDINGS).values(
+                    hostname=hostname,
+                    found_at=schema.now(),
+                    kind='mdev',
+                    words='it is gone',
+                    is_repaired=False,
+                )
+            )
+
     def test_all_pages_are_the_whole(self) -> None:
         for hostname in ('c', 'A', 'b', 'z'):
             self.lose_unit(hostname)
         host = reports.SimulatedHost('a', (2,))
         host_arqs.acquire(self.request(host.allocated(), hostname='a'))
+        for hostname in ('a', 'c'):
+            self.find_something(hostname)
         whole = fleet.read(SILENCE_S)
         self.assertEqual(4, len(whole.unheld))
+        self.assertEqual(2, len(whole.findings))
         for limit in (1, 2, 3, 4):
             found = [page.ours for page in self.walk(limit)]
             for field in range(len(whole)):
@@ -247,6 +262,6 @@ class TestPage(base.DatabaseTestCase):
         few = self.statements(lambda: self.read(100))
         for number in range(2, 6):
             self.make_noise(reports.SimulatedHost(f'compute-{number}', (3,)))
-        self.assertEqual(4, len(few))
+        self.assertEqual(5, len(few))
         # They name the hosts.
-        self.assertEqual(4, len(self.statements(lambda: self.read(100))))
+        self.assertEqual(5, len(self.statements(lambda: self.read(100))))

@@ -26,6 +26,7 @@ from nova_accel.db import clock
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
+from nova_accel.model import finding
 from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -34,6 +35,7 @@ from rig import capacity
 load_tests = testscenarios.load_tests_apply_scenarios
 
 TWO_FPGAS = reports.SimulatedHost(regions=(2, 1), functions=3)
+FINDING = finding.Finding(finding.Kind.MDEV, 'it was nobody\'s')
 SECOND_REMOVED = reports.SimulatedHost(regions=(2, None), functions=3)
 
 
@@ -367,9 +369,11 @@ class TestForget(base.DatabaseTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.host = TWO_FPGAS
+        self.host = dataclasses.replace(TWO_FPGAS, findings=(FINDING,))
         self.make_profile()
-        reports.SimulatedHost('compute-2', contract=0).report()
+        reports.SimulatedHost(
+            'compute-2', contract=0, findings=(FINDING,)
+        ).report()
         self.without = self.everything()
         self.host.report()
         host_arqs.acquire(self.request(self.host.allocated(bus=1)))
@@ -382,6 +386,7 @@ class TestForget(base.DatabaseTestCase):
                 'deployables': 6,
                 'devices': 5,
                 'bindings': 1,
+                'findings': 1,
                 'hosts': 1,
             },
             host.forget('compute-1', -1),

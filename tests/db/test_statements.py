@@ -40,6 +40,7 @@ from nova_accel.db import provisioning
 from nova_accel.db import region_stock
 from nova_accel.db import schema
 from nova_accel.db import turn
+from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import paging
 from nova_accel.model import programming_record
@@ -47,6 +48,8 @@ from nova_accel.testing import database
 from nova_accel.testing import reports
 
 load_tests = testscenarios.load_tests_apply_scenarios
+
+FINDINGS = tuple(finding.Finding(kind, 'no guest') for kind in finding.Kind)
 
 
 class Crash(Exception):
@@ -220,6 +223,7 @@ class LifeTestCase(base.DatabaseTestCase):
             ),
             ('disable', lambda: set_status(hardware.Status.MAINTAINING)),
             ('enable', lambda: set_status(hardware.Status.ENABLED)),
+            ('find', dataclasses.replace(cleaned, findings=FINDINGS).report),
             ('clean no more', self.host.report),
         ]
 
@@ -476,7 +480,7 @@ class TestNumberOfStatements(LifeTestCase):
                     )
                 )
             )
-        self.assertEqual([8, 8], counts)
+        self.assertEqual([9, 9], counts)
         self.assertEqual({}, self.taken())
         self.assertEqual([], self.rows(schema.ARQS))
 

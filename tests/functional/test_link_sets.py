@@ -33,6 +33,8 @@ DIGESTS = re.compile('(_[0-9a-f]{8})+$')
 
 class LinkSetsTestCase(base.AcceleratorTestCase):
     hosts = ()
+    #: Where the command nvidia-smi is, if there is one.
+    programs: pathlib.Path | None = None
 
     def setUp(self):
         super().setUp()
@@ -63,6 +65,49 @@ class LinkSetsTestCase(base.AcceleratorTestCase):
     def restart(self, **keys):
         self.flags(device_spec=list(self.lines(**keys)), group='nova_accel')
         self.restart_compute_service(HOST)
+
+    def bind(self, driver, *gpus):
+        for gpu in gpus:
+            link = self.sysfs.root / f'bus/pci/devices/{gpu}/driver'
+            link.unlink(missing_ok=True)
+            link.symlink_to(f'../../../bus/pci/drivers/{driver}')
+
+    def make_nvidia_smi(self, peers):
+        """Make the command, which tells what the driver of NVIDIA has.
+
+        :param peers: GPU -> the functions that its links end at
+        """
+        if self.programs is None:
+            self.programs = pathlib.Path(
+                self.useFixture(base.fixtures.TempDir()).path
+            )
+            self.useFixture(
+                base.fixtures.EnvironmentVariable(
+                    'PATH', f'{self.programs}:{os.environ["PATH"]}'
+                )
+            )
+        gpus = ''.join(
+            f'<gpu id="0000{gpu}"><uuid>GPU-{gpu}</uuid>'
+            f'<gpu_module_id>{self.hgx.module_ids[gpu]}</gpu_module_id></gpu>'
+            for gpu in peers
+        )
+        links = ''.join(
+            f'GPU {index}: NVIDIA H200 (UUID: GPU-{gpu})\n'
+            + ''.join(
+                f'\t Link {number}: Remote Device 0000{peer}: Link 0\n'
+                for number, peer in enumerate(theirs)
+            )
+            for index, (gpu, theirs) in enumerate(peers.items())
+        )
+        for name, text in (('q', gpus), ('nvlink', links)):
+            (self.programs / name).write_text(text)
+        program = self.programs / 'nvidia-smi'
+        program.write_text(
+            '#!/bin/sh\n'
+            f'[ "$1" = nvlink ] && exec cat {self.programs}/nvlink\n'
+            f'echo "<log>$(cat {self.programs}/q)</log>"\n'
+        )
+        program.chmod(0o755)
 
     def update(self, times=1):
         for _time in range(times):
@@ -268,53 +313,17 @@ class TestTree(LinkSetsTestCase):
 
     def test_module_ids_are_learnt(self):
         """By nvidia-smi, while NVIDIA's driver has the GPUs."""
-        self.make_nvidia_smi()
+        self.make_nvidia_smi(dict.fromkeys(self.hgx.gpus, ('0000:B3:00.0',)))
         self.install()
-        self.bind('nvidia')
+        self.bind('nvidia', *self.hgx.gpus)
         self.start_host(pool='link', module_ids=None)
         self.assertEqual(a_tree(), self.tree())
         # A guest may have a GPU when nova-compute is started again.
-        self.bind('vfio-pci')
+        self.bind('vfio-pci', *self.hgx.gpus)
         (self.programs / 'nvidia-smi').unlink()
         self.restart(pool='link', module_ids=None)
         self.update()
         self.assertEqual(a_tree(), self.tree())
-
-    def bind(self, driver):
-        for gpu in self.hgx.gpus:
-            link = self.sysfs.root / f'bus/pci/devices/{gpu}/driver'
-            link.unlink(missing_ok=True)
-            link.symlink_to(f'../../../bus/pci/drivers/{driver}')
-
-    def make_nvidia_smi(self):
-        """It tells GPUs whose links all end at NVSwitches."""
-        self.programs = pathlib.Path(
-            self.useFixture(base.fixtures.TempDir()).path
-        )
-        self.useFixture(
-            base.fixtures.EnvironmentVariable(
-                'PATH', f'{self.programs}:{os.environ["PATH"]}'
-            )
-        )
-        gpus = ''.join(
-            f'<gpu id="0000{gpu}"><uuid>GPU-{number}</uuid>'
-            f'<gpu_module_id>{number}</gpu_module_id></gpu>'
-            for gpu, number in self.hgx.module_ids.items()
-        )
-        links = ''.join(
-            f'GPU {index}: NVIDIA H200 (UUID: GPU-{number})\n'
-            '\t Link 0: Remote Device 00000000:B3:00.0: Link 0\n'
-            for index, number in enumerate(self.hgx.module_ids.values())
-        )
-        for name, text in (('q', gpus), ('nvlink', links)):
-            (self.programs / name).write_text(text)
-        program = self.programs / 'nvidia-smi'
-        program.write_text(
-            '#!/bin/sh\n'
-            f'[ "$1" = nvlink ] && exec cat {self.programs}/nvlink\n'
-            f'echo "<log>$(cat {self.programs}/q)</log>"\n'
-        )
-        program.chmod(0o755)
 
     def devices(self):
         return [

@@ -21,8 +21,10 @@ import tenacity
 from functional import one_server
 from nova_accel import exceptions
 from nova_accel.cmd import audit
+from nova_accel.cmd import fleet_reading
 from nova_accel.cmd import host as host_command
 from nova_accel.model import device_profile
+from nova_accel.model import finding
 from rig import compute_parts
 
 
@@ -114,6 +116,78 @@ class TestLocalDelete(ReconcileTestCase):
 
 class TestLocalDeleteCompat(TestLocalDelete):
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
+
+
+class TestFindings(ReconcileTestCase):
+    """What a host finds is in the database after its next report."""
+
+    def compare(self):
+        self.repair()
+        compute_parts.publisher(
+            self.computes[self.host].driver._accelerators
+        ).report()
+        return [
+            (
+                found.hostname,
+                found.what.kind,
+                found.whose,
+                found.what.is_repaired,
+                len(found.devices),
+            )
+            for found in fleet_reading.read().findings
+        ]
+
+    def test_a_guest_that_vanishes_behind_novas_back(self):
+        self.assertEqual([], self.compare())
+        self.lose_guest()
+        found = [
+            (
+                self.host,
+                finding.Kind.GUEST_GONE,
+                self.server['id'],
+                False,
+                # The server has two.
+                2,
+            )
+        ]
+        for _again in range(2):
+            self.assertEqual(found, self.compare())
+        self.assert_held()
+        # That is the remedy.
+        self.act('reboot', {'type': 'HARD'})
+        self.wait_for_status('ACTIVE')
+        self.assertEqual([], self.compare())
+        self.assert_runs_with_all()
+
+    def test_a_guest_that_has_lost_a_device(self):
+        """It is told when it is found twice."""
+        domain = self.domain()
+        for kind in ('pci', 'mdev'):
+            domain._def['devices'].pop(f'{kind}s', None)
+            domain._def['devices'].pop('hostdevs', None)
+        self.assertEqual([], self.compare())
+        self.assertEqual(
+            [finding.Kind.NOT_IN_GUEST] * 2,
+            [kind for _host, kind, *_rest in self.compare()],
+        )
+
+    def test_a_stopped_server_needs_no_guest_that_runs(self):
+        self.act('os-stop')
+        self.wait_for_status('SHUTOFF')
+        for _again in range(2):
+            self.assertEqual([], self.compare())
+
+    def test_what_is_repaired_is_shown_until_the_next_comparison(self):
+        self.go_down()
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+        self.lose_guest()
+        self.come_back()
+        self.assertEqual(
+            [(self.host, finding.Kind.BINDING, self.server['id'], True, 0)],
+            self.compare(),
+        )
+        self.assertEqual([], self.compare())
 
 
 class TestEvacuated(ReconcileTestCase):

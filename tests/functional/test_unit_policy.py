@@ -22,7 +22,6 @@ import random
 
 import fixtures
 from nova import exception
-from nova import objects
 from oslo_utils import uuidutils
 import testtools
 
@@ -31,7 +30,7 @@ from nova_accel.model import naming
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_choice
-from nova_accel.scheduler import asked_groups
+from nova_accel.scheduler import our_group
 from nova_accel.testing import scheduling
 from rig.loopback import bare_scheduler
 from rig.loopback import crowd
@@ -152,13 +151,7 @@ class UnitPolicyTestCase(testtools.TestCase):
         return min(costs.values()), costs[host]
 
     def _scheduled(self, server, group):
-        request_group = objects.RequestGroup(
-            requester_id=_GROUP,
-            resources=dict(group.resources),
-            required_traits={naming.OWNERSHIP_TRAIT},
-        )
-        asked_groups.remember(request_group, group)
-        spec = scheduling.request_spec(groups=[request_group])
+        spec = scheduling.request_spec(groups=[our_group.make(_GROUP, group)])
         [[selected]] = self.scheduler.select(
             spec, bare_scheduler.Answer(spec), [server]
         )

@@ -21,12 +21,17 @@ import inspect
 import re
 
 from lxml import etree
+from nova import version
 import testtools
 
 from nova_accel.model import drift
 
+#: The release of Nova that is installed.
+RELEASE = int(version.version_string().split('.')[0])
+
 # fmt: off
-#: Our module -> what it leans on -> its parameters in Nova 34.
+#: Our module -> what it leans on -> its parameters; where the releases of Nova
+#: differ, those of each, and None in a release that does not have it.
 SIGNATURES = {
     'virt/driver.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.init_host': 'self host',
@@ -50,12 +55,20 @@ SIGNATURES = {
             'block_device_info context mdevs accel_info share_info old_guest',
         'nova.virt.libvirt.driver:LibvirtDriver._vgpu_allocations':
             'self allocations',
-        'nova.virt.libvirt.driver:LibvirtDriver._allocate_cyborg_mdevs':
-            'self accel_info',
+        'nova.virt.libvirt.driver:LibvirtDriver._allocate_cyborg_mdevs': {
+            33: None,
+            34: 'self accel_info',
+        },
         'nova.virt.libvirt.driver:LibvirtDriver'
         '._get_mdev_capabilities_for_dev': 'self devname types',
-        'nova.virt.libvirt.driver:LibvirtDriver._is_virtual_mdev':
-            'self device_address',
+    },
+    'nova_releases.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver._is_virtual_mdev': {
+            33: None,
+            34: 'self device_address',
+        },
+        'nova.thread_pool_factory:spawn': {33: None, 34: 'func args kwargs'},
+        'nova.utils:spawn': {33: 'func args kwargs', 34: None},
     },
     'virt/guest_partition.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.destroy':
@@ -126,15 +139,26 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver.migrate_disk_and_power_off':
             'self context instance dest flavor network_info '
             'block_device_info timeout retry_interval',
-        'nova.virt.libvirt.driver:LibvirtDriver.finish_migration':
+        'nova.virt.libvirt.driver:LibvirtDriver.finish_migration': {
+            33:
+            'self context migration instance disk_info network_info '
+            'image_meta resize_instance allocations block_device_info '
+            'power_on',
+            34:
             'self context migration instance disk_info network_info '
             'image_meta resize_instance allocations block_device_info '
             'power_on share_info',
+        },
         'nova.virt.libvirt.driver:LibvirtDriver.confirm_migration':
             'self context migration instance network_info',
-        'nova.virt.libvirt.driver:LibvirtDriver.finish_revert_migration':
+        'nova.virt.libvirt.driver:LibvirtDriver.finish_revert_migration': {
+            33:
+            'self context instance network_info migration '
+            'block_device_info power_on',
+            34:
             'self context instance network_info migration '
             'block_device_info power_on share_info',
+        },
     },
     'virt/live_migration.py': {
         'nova.virt.libvirt.driver:LibvirtDriver'
@@ -189,6 +213,10 @@ SIGNATURES = {
         'nova.objects.migration:MigrationList.get_by_filters':
             'context filters sort_keys sort_dirs limit marker',
     },
+    'cmd/flavors_check.py': {
+        'nova.objects.flavor:FlavorList.get_all':
+            'context inactive filters sort_key sort_dir limit marker',
+    },
     'cmd/placement_call.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient.delete':
@@ -236,9 +264,6 @@ SIGNATURES = {
         'nova.conf.devices:register_dynamic_opts': 'conf',
         'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
             'self',
-    },
-    'virt/publishing/periodic_work.py': {
-        'nova.thread_pool_factory:spawn': 'func args kwargs',
     },
     'virt/publishing/nova_tree.py': {
         'nova.compute.provider_tree:ProviderTree.new_child':
@@ -427,6 +452,19 @@ ATTRIBUTES = {
 }
 
 
+def _of_release(value):
+    """What a row says of the release of Nova that is installed."""
+    return value[RELEASE] if isinstance(value, dict) else value
+
+
+def _exists(path):
+    try:
+        _resolve(path)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
 def _resolve(path):
     module, _colon, names = path.partition(':')
     found = importlib.import_module(module)
@@ -457,9 +495,23 @@ def _statuses(*paths):
 
 
 class TestNovaContract(testtools.TestCase):
+    def test_releases(self):
+        self.assertIn(RELEASE, (33, 34))
+        differ = [
+            list(parameters)
+            for names in SIGNATURES.values()
+            for parameters in names.values()
+            if isinstance(parameters, dict)
+        ]
+        self.assertEqual([[33, 34]] * len(differ), differ)
+
     def test_signatures(self):
         for ours, names in SIGNATURES.items():
-            for path, parameters in names.items():
+            for path, row in names.items():
+                parameters = _of_release(row)
+                if parameters is None:
+                    self.assertFalse(_exists(path), path)
+                    continue
                 signature = inspect.signature(_resolve(path))
                 self.assertEqual(
                     parameters.split(),
@@ -596,11 +648,16 @@ class TestNovaContract(testtools.TestCase):
         )
 
     def test_all_that_nova_makes_of_cyborgs_arqs_is_ours_to_see(self):
-        """Besides the guest's configuration one method uses them."""
+        """Besides the guest's configuration at most one method uses them."""
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        users = _of_release(
+            {33: [], 34: ['self._allocate_cyborg_mdevs(accel_info)']}
+        )
         for caller in (driver.spawn, driver._hard_reboot):
             source = inspect.getsource(caller)
-            self.assertIn('self._allocate_cyborg_mdevs(accel_info)', source)
+            self.assertEqual(
+                users, re.findall(r'self\.\w+\(accel_info\)', source)
+            )
             self.assertIn('self._get_guest_xml(', source)
 
     def test_a_crashed_migration_is_reverted_at_the_start(self):
@@ -681,9 +738,29 @@ class TestNovaContract(testtools.TestCase):
 
     def test_limits_of_resource_classes_have_a_prefix(self):
         """scheduler/limits.py"""
+        function = _of_release(
+            {33: '_get_deltas_by_flavor', 34: '_get_deltas'}
+        )
         self.assertIn(
             'deltas["class:%s" % resource]',
-            inspect.getsource(_resolve('nova.limit.placement:_get_deltas')),
+            inspect.getsource(_resolve(f'nova.limit.placement:{function}')),
+        )
+
+    def test_limits_of_cyborgs_device_profiles(self):
+        """admin/limits.rst says that Nova 33 has none."""
+        source = inspect.getsource(
+            _resolve('nova.compute.api:API._provision_instances')
+        )
+        counted = _of_release(
+            {
+                33: 'enforce_num_instances_and_flavor(',
+                34: 'self._enforce_create_unified_limits(',
+            }
+        )
+        begin = source.index(counted)
+        self.assertEqual(
+            RELEASE == 34,
+            'dp_request_groups' in source[begin : source.index(')', begin)],
         )
 
     def test_a_resize_is_counted_as_a_whole(self):
@@ -691,7 +768,13 @@ class TestNovaContract(testtools.TestCase):
         source = inspect.getsource(
             _resolve('nova.compute.api:API._check_quota_for_upsize')
         )
-        self.assertIn('context, project_id, req_spec, 1, 1)', source)
+        counted = _of_release(
+            {
+                33: 'context, project_id, new_flavor, is_bfv, 1, 1)',
+                34: 'context, project_id, req_spec, 1, 1)',
+            }
+        )
+        self.assertIn(counted, ' '.join(source.split()))
 
     def test_nova_names_the_resources_of_a_group_without_any(self):
         """So a group of ours leaves them out (scheduler/set_group.py)."""

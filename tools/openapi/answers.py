@@ -22,6 +22,7 @@ from nova_accel.api.handlers import bitstream
 from nova_accel.api.handlers import deployable
 from nova_accel.api.handlers import device
 from nova_accel.api.handlers import device_profile
+from nova_accel.api.handlers import drain
 from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
 from nova_accel.api.handlers import profile_explanation
@@ -40,6 +41,7 @@ _ARQS = schemas.page_of('arqs', schemas.component('AcceleratorRequest'))
 _BOUND_ARQS: Answers = {
     200: schemas.list_of('arqs', schemas.component('BoundAcceleratorRequest'))
 }
+_DRAIN: Answers = {200: schemas.one('drain', schemas.component('Drain'))}
 _DEPLOYABLE: Answers = {200: schemas.component('Deployable')}
 
 
@@ -94,6 +96,12 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     topology.list_topology: _pages('topology', 'TopologyHost'),
     programming.list_programmings: _pages('programmings', 'Programming'),
     bitstream.prefetch: {202: schemas.HOSTNAMES},
+    drain.list_drains: {
+        200: schemas.list_of('drains', schemas.component('Drain'))
+    },
+    drain.get_drain: _DRAIN,
+    drain.begin_drain: _DRAIN,
+    drain.end_drain: _NO_BODY,
     host.report: {200: schemas.ORDERS, 204: None},
     host.set_cleaning: _NO_BODY,
     host.set_provisioning: _NO_BODY,

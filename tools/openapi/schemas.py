@@ -278,6 +278,18 @@ TOPOLOGY_HOST = _fields(
         'hostname': _STRING,
         'service_host': _STRING_OR_NULL,
         'is_silent': {'type': 'boolean'},
+        'drain': {
+            'anyOf': [
+                _fields(
+                    {
+                        'reason': _STRING,
+                        'until': _TIME_OR_NULL,
+                        'is_overdue': {'type': 'boolean'},
+                    }
+                ),
+                {'type': 'null'},
+            ],
+        },
         'devices': {
             'type': 'array',
             'items': _fields(
@@ -330,6 +342,21 @@ BINDING = _fields(
         'arqs': {
             'type': 'array',
             'items': component('BoundAcceleratorRequest'),
+        },
+    }
+)
+
+DRAIN = _fields(
+    {
+        'hostname': _STRING,
+        'reason': _STRING,
+        'until': _TIME_OR_NULL,
+        'is_overdue': {'type': 'boolean'},
+        'requested_at': _TIME,
+        'requested_by': _STRING_OR_NULL,
+        'devices': {
+            **_INTEGER,
+            'description': 'How many devices are disabled for it',
         },
     }
 )
@@ -419,6 +446,7 @@ COMPONENTS: Mapping[str, Schema] = {
     'TopologyHost': TOPOLOGY_HOST,
     'BoundAcceleratorRequest': BOUND_ARQ,
     'Binding': BINDING,
+    'Drain': DRAIN,
     'Error': ERROR,
     'FpgaError': FPGA_ERROR,
 }

@@ -48,4 +48,5 @@ def reconciler(
         libvirt_devices.NodeDevices(host),
         all_guests.Guests(host),
         board(started),
+        started.cycle.hurry,
     )

@@ -42,6 +42,7 @@ def report(req: webob.Request) -> webob.Response:
         # JSON Schema takes 1.0 for an integer.
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'),
+        findings=body.get(host_contract.FINDINGS, ()),
     )
     stocking.order()
     if orders is None:

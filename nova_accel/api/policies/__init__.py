@@ -23,6 +23,7 @@ from nova_accel.api.policies import bitstream
 from nova_accel.api.policies import deployable
 from nova_accel.api.policies import device
 from nova_accel.api.policies import device_profile
+from nova_accel.api.policies import drain
 from nova_accel.api.policies import host
 from nova_accel.api.policies import programming
 from nova_accel.api.policies import topology
@@ -40,6 +41,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             programming.list_rules(),
             bitstream.list_rules(),
             host.list_rules(),
+            drain.list_rules(),
             binding.list_rules(),
             topology.list_rules(),
         )

@@ -25,6 +25,7 @@ from nova_accel.api.routes import bitstream
 from nova_accel.api.routes import deployable
 from nova_accel.api.routes import device
 from nova_accel.api.routes import device_profile
+from nova_accel.api.routes import drain
 from nova_accel.api.routes import fpga
 from nova_accel.api.routes import host
 from nova_accel.api.routes import programming
@@ -45,6 +46,7 @@ API: route.Table = {
     **programming.ROUTES,
     **bitstream.ROUTES,
     **host.ROUTES,
+    **drain.ROUTES,
     **binding.ROUTES,
     **topology.ROUTES,
 }

@@ -15,6 +15,7 @@
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
+from nova_accel.model import finding
 from nova_accel.model import host_contract
 from nova_accel.model import naming
 
@@ -112,6 +113,16 @@ _DEVICE = scalars.strict_object(
 )
 
 #: A number of a 32-bit column.
+_FINDING = scalars.strict_object(
+    {
+        'kind': {'type': 'string', 'pattern': finding.KIND},
+        'words': scalars.TEXT | {'maxLength': finding.MAX_WORDS},
+        'is_repaired': {'type': 'boolean'},
+        'instance_uuid': scalars.UUID_OR_NULL,
+        'device': {'anyOf': [scalars.TEXT, {'type': 'null'}]},
+    }
+)
+
 _REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2**31 - 1}
 
 #: A nova-compute that is older than the API leaves out what is optional.
@@ -131,6 +142,12 @@ REPORT = scalars.strict_object(
             'minimum': host_contract.FIRST,
             'maximum': host_contract.NEWEST,
         },
+        # The last part, or the whole report, has all of them.
+        host_contract.FINDINGS: {
+            'type': 'array',
+            'items': _FINDING,
+            'maxItems': finding.MAX_FINDINGS,
+        },
         # A part of a report says which one it is. The last part also has the
         # uuids of the devices of the parts before.
         'part': {
@@ -148,6 +165,7 @@ REPORT = scalars.strict_object(
     'devices',
     'orders_seen',
     host_contract.KEY,
+    host_contract.FINDINGS,
     'part',
     'others',
 )

@@ -24,6 +24,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import limits
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import per_row
@@ -120,11 +121,12 @@ def write(
     :raises Conflict: other bindings were first
     """
     places = _places(rows, bindings)
+    bind_ms = limits.taken_ms()
     _place(
         connection,
         arq_types.State.BOUND,
         [
-            {**places[uuid], 'chosen_because': text}
+            {**places[uuid], 'chosen_because': text, 'bind_ms': bind_ms}
             for uuid, text in why.items()
         ],
     )
@@ -132,7 +134,11 @@ def write(
         connection,
         arq_types.State.BIND_FAILED,
         [
-            {**places[uuid], 'reason': reason.told(fault.summary)}
+            {
+                **places[uuid],
+                'reason': reason.told(fault.summary),
+                'bind_ms': bind_ms,
+            }
             for uuid, fault in failed.items()
         ],
     )
@@ -246,6 +252,7 @@ def _placing(state: arq_types.State, amount: int) -> sa.Update:
             'project_id',
             'reason',
             'chosen_because',
+            'bind_ms',
         )
     ]
     return (

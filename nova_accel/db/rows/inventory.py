@@ -27,6 +27,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
 from nova_accel.model import attach_handle
@@ -53,7 +54,8 @@ def replace(
 
     A row that the report lacks is kept while it is needed. That is so for a
     handle that is taken or unclean, with its deployable and its device, and
-    for a device that an administrator has disabled.
+    for a device that an administrator has disabled. A PCI function that is
+    taken may be reported under another uuid: then the ARQ follows it.
 
     :param devices: in the form of
         :meth:`nova_accel.model.hardware.Device.to_report`
@@ -64,6 +66,7 @@ def replace(
     """
     wanted = reported_rows.rows(hostname, devices)
     present = _present(connection, hostname, list(wanted[_DEVICES]), others)
+    handles = dict(present[_HANDLES])
     _leave(present, others or ())
     _check_own(hostname, present[_DEVICES])
     at = schema.now()
@@ -72,7 +75,14 @@ def replace(
         _DEVICES,
         wanted[_DEVICES],
         present[_DEVICES],
-        {'status': hardware.Status.ENABLED, 'created_at': at},
+        {
+            **_status_of_new(
+                connection,
+                hostname,
+                wanted[_DEVICES].keys() - present[_DEVICES].keys(),
+            ),
+            'created_at': at,
+        },
         {'updated_at': at},
     )
     _put(
@@ -84,17 +94,35 @@ def replace(
         {},
     )
     _put_handles(connection, hostname, wanted, present)
-    if _differ(
-        wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid'
-    ) or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid'):
-        _let_arqs_follow(connection, hostname)
-    _remove(
+    gone = {
+        table: present[table].keys() - wanted[table].keys() for table in wanted
+    }
+    are_renamed = renamed_handles.let_arqs_go_over(
         connection,
-        {
-            table: list(present[table].keys() - wanted[table].keys())
-            for table in wanted
-        },
+        renamed_handles.find(handles | wanted[_HANDLES], gone[_HANDLES]),
     )
+    if (
+        are_renamed
+        or _differ(wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid')
+        or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid')
+    ):
+        _let_arqs_follow(connection, hostname)
+    _remove(connection, {table: list(gone[table]) for table in gone})
+
+
+def _status_of_new(
+    connection: sa.Connection, hostname: str, new: Collection[str]
+) -> dict[str, Any]:
+    """The status of devices that a host reports for the first time.
+
+    They are disabled if the host is drained.
+    """
+    if new and connection.scalar(
+        sa.select(_HOSTS.c.drained_at).where(_HOSTS.c.hostname == hostname)
+    ):
+        host_orders.next_revision(connection, hostname)
+        return {'status': hardware.Status.MAINTAINING, 'is_drained': True}
+    return {'status': hardware.Status.ENABLED, 'is_drained': False}
 
 
 def _put_handles(

@@ -78,9 +78,7 @@ def _named(
             )
 
 
-def meshes(
-    pairs: Iterable[frozenset[str]], down: Set[frozenset[str]] = frozenset()
-) -> Iterator[link_sets.LinkSet]:
+def meshes(pairs: Iterable[frozenset[str]]) -> Iterator[link_sets.LinkSet]:
     """Disjoint sets of devices of which each two are joined by NVLink.
 
     A pair with a bridge is one, and so is a board on which each device has
@@ -108,8 +106,7 @@ def meshes(
             yield link_sets.LinkSet(
                 Kind.NVLINK,
                 mesh,
-                is_able=not any(pair <= mesh for pair in down),
-                name=_of_members(Kind.NVLINK, mesh),
+                name=name_of(Kind.NVLINK, mesh),
             )
 
 
@@ -127,7 +124,8 @@ def _mesh(
     return frozenset(mesh)
 
 
-def _of_members(kind: Kind, members: Iterable[str]) -> str:
+def name_of(kind: Kind, members: Iterable[str]) -> str:
+    """The name of a set that nothing but its members tells from others."""
     digest = hashlib.sha256(','.join(sorted(members)).encode())
     return f'{kind}_{digest.hexdigest()[:16]}'
 
@@ -164,7 +162,7 @@ def of_partitions(
                 name=(
                     f'modules_{name}'
                     if len(name) < link_sets.MAX_NAME // 2
-                    else _of_members(Kind.NVLINK, map(str, numbers))
+                    else name_of(Kind.NVLINK, map(str, numbers))
                 ),
             )
 
@@ -205,5 +203,5 @@ def overridden(
                 continue
             if len(members) > 1:
                 yield link_sets.LinkSet(
-                    kind, members, name=_of_members(kind, members)
+                    kind, members, name=name_of(kind, members)
                 )

@@ -53,7 +53,9 @@ class LinkSet:
     ``members`` are names of devices. With ``is_exact`` only the whole set is
     joined, as in a partition of NVSwitches. Otherwise any two or more of its
     members are. A set that is not ``is_able`` keeps its place in the tree, so
-    that no provider changes, but nobody is promised it. ``name`` says what
+    that no provider changes, but nobody is promised it. ``down`` are pairs of
+    members that are not joined now. A set with such a pair keeps its place,
+    and its parts are promised instead. ``name`` says what
     joins them, and stays the same while members come and go; without one, the
     members make the name.
     """
@@ -63,11 +65,12 @@ class LinkSet:
     is_exact: bool = False
     is_able: bool = True
     name: str = ''
+    down: frozenset[frozenset[str]] = frozenset()
 
     @property
     def sizes(self) -> range:
         """The numbers of joined devices that it can give."""
-        if self.kind is Kind.ROOT or not self.is_able:
+        if self.kind is Kind.ROOT or not self.is_able or self.down:
             return range(0)
         size = len(self.members)
         return range(size if self.is_exact else 2, min(size, MAX_SIZE) + 1)

@@ -14,7 +14,8 @@
 
 Sets of NVLink are placed first, then those of PCIe switches, of root complexes
 and of NUMA nodes. Among those of one kind, the larger ones come first. A set
-that crosses one that has a place gets none.
+that crosses one that has a place gets none. Parts of a set with failed links
+come last, so that they take no place from another set.
 
 GPUs are joined by NVLink, and network cards are not. A PCIe switch with some
 GPUs of an NVLink set and a network card would cross that set. But it only
@@ -31,6 +32,8 @@ import hashlib
 import types
 from typing import NamedTuple
 
+from nova_accel.model.links import link_discovery
+from nova_accel.model.links import link_faults
 from nova_accel.model.links import link_sets
 
 Kind = link_sets.Kind
@@ -67,6 +70,9 @@ def made(
         # Nobody asks for these.
         and each.kind is not Kind.ROOT
     )
+    for each in sorted(found, key=_rank):
+        if each.down:
+            left_out += tuple(builder.divide(each))
     return Made(
         link_sets.Tree(
             builder.nodes(),
@@ -86,6 +92,7 @@ def _rank(each: link_sets.LinkSet) -> tuple[object, ...]:
         sorted(each.members),
         not each.is_able,
         each.name,
+        sorted(map(sorted, each.down)),
     )
 
 
@@ -114,12 +121,52 @@ class _Builder:
 
         :returns: why it has none, None if it has one
         """
-        after = [self._around(place, each) for place in self._places]
+        return self._put(
+            each,
+            each.members,
+            [self._around(place, each) for place in self._places],
+        )
+
+    def divide(self, faulty: link_sets.LinkSet) -> Iterator[str]:
+        """Give the parts of a set that are still joined their places.
+
+        A set without a place of its own has no parts.
+
+        :returns: why some of them have none
+        """
+        own = [place.members for place in self._places if faulty in place.sets]
+        for place in own:
+            for part in link_faults.parts(
+                faulty, place, [place.members for place in self._places]
+            ):
+                complaint = self._put(
+                    link_sets.LinkSet(
+                        Kind.NVLINK,
+                        part.members,
+                        name=link_discovery.name_of(Kind.NVLINK, part.members),
+                    ),
+                    part.place,
+                    list(self._places),
+                )
+                if complaint is not None:
+                    yield complaint
+
+    def _put(
+        self,
+        each: link_sets.LinkSet,
+        members: frozenset[str],
+        after: list[_Place],
+    ) -> str | None:
+        """Put a set into the place of these devices, old or new.
+
+        :param after: the other places, as they are with the set
+        :returns: as :meth:`add`
+        """
         same = next(
-            (place for place in after if place.members == each.members), None
+            (place for place in after if place.members == members), None
         )
         if same is None:
-            after.append(_Place(each.members, (each,)))
+            after.append(_Place(members, (each,)))
         elif any(other.kind is each.kind for other in same.sets):
             return None
         else:

@@ -28,6 +28,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import provider_layout
 from nova_accel.model.links import link_discovery
+from nova_accel.model.links import link_faults
 from nova_accel.model.links import link_homes
 from nova_accel.model.links import link_places
 from nova_accel.model.links import link_sets
@@ -180,12 +181,9 @@ def _sets(
             {name: device.numa_node for name, device in linked.items()}
         ),
         *link_discovery.meshes(
-            (
-                pair
-                for pair in facts.pairs
-                if pair <= linked.keys() - on_board.keys()
-            ),
-            facts.down,
+            pair
+            for pair in facts.pairs
+            if pair <= linked.keys() - on_board.keys()
         ),
     ]
     if facts.fabric is not None:
@@ -202,7 +200,9 @@ def _sets(
                 if len(list(device.handles)) == 1
             },
         )
-    return _overridden(sets, linked, facts.lines)
+    return list(
+        link_faults.marked(_overridden(sets, linked, facts.lines), facts.down)
+    )
 
 
 def _overridden(

@@ -223,7 +223,7 @@ class KnownUnits:
     ) -> tuple[known_groups.Wanted, ...]:
         """The groups; those that ask for most choose first."""
         return tuple(
-            self._groups.of_contents(group)
+            self._groups.of_object(group)
             for group in sorted(
                 groups,
                 key=lambda group: (

@@ -30,6 +30,8 @@ import tenacity
 from nova_accel import exceptions
 from nova_accel.host import fabric_manager
 from nova_accel.model import arq_types
+from nova_accel.model import finding
+from nova_accel.model import host_findings
 from nova_accel.model.links import fabric
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import no_fabric
@@ -59,6 +61,7 @@ class GuestPartitions(no_fabric.NoFabric):
         need: fabric_need.Need,
         wait_s: float,
         interval_s: float,
+        findings: host_findings.Findings,
     ) -> None:
         self._nodename = nodename
         self._boot_id = boot_id
@@ -69,6 +72,7 @@ class GuestPartitions(no_fabric.NoFabric):
         self._watch = watch.Watch(self.repair, interval_s)
         # Instance -> how many calls of Nova work on its guest.
         self._busy: collections.Counter[str] = collections.Counter()
+        self._findings = findings
         self._foreign: frozenset[int] = frozenset()
 
     def partitions(self) -> tuple[fabric.Partition, ...]:
@@ -136,11 +140,14 @@ class GuestPartitions(no_fabric.NoFabric):
                 return
             entries = self._journal.entries()
             found = fabric.repairs(partitions, entries, self._needed())
-            for entry in (*found.deactivate, *found.forget):
-                self._deactivate_or_warn(entry)
-            for entry in found.activate:
-                self._activate_again(entry)
-            self._tell_foreign(found.foreign)
+            amiss = [
+                each
+                for entry in (*found.deactivate, *found.forget)
+                for each in self._deactivate_or_warn(entry)
+            ]
+            amiss += [self._activate_again(entry) for entry in found.activate]
+            amiss += self._tell_foreign(found.foreign)
+            self._findings.put('partitions', amiss)
 
     def watch(self) -> None:
         self._watch.begin()
@@ -238,8 +245,12 @@ class GuestPartitions(no_fabric.NoFabric):
                 'active, although Fabric Manager was asked to activate it'
             )
 
-    def _activate_again(self, entry: fabric.Entry) -> None:
+    def _activate_again(self, entry: fabric.Entry) -> finding.Finding:
         """Give a running guest back what a restart has taken from it."""
+        words = (
+            f'partition {entry.number} of the NVSwitch fabric was not active '
+            'any more, although the server has it; its guest may need a reboot'
+        )
         LOG.warning(
             'Partition %s of the NVSwitch fabric is not active any more, but '
             'instance %s has it; activating it again. Its guest may need a '
@@ -260,6 +271,8 @@ class GuestPartitions(no_fabric.NoFabric):
                 error,
                 instance_uuid=entry.instance_uuid,
             )
+            return _finding(entry, f'{words}; it is not activated: {error}')
+        return _finding(entry, words, is_repaired=True)
 
     def _settle(self, instance_uuid: str) -> None:
         """Deactivate what the instance's guest does not need any more."""
@@ -277,7 +290,10 @@ class GuestPartitions(no_fabric.NoFabric):
                 instance_uuid=instance_uuid,
             )
 
-    def _deactivate_or_warn(self, entry: fabric.Entry) -> None:
+    def _deactivate_or_warn(
+        self, entry: fabric.Entry
+    ) -> list[finding.Finding]:
+        """Deactivate a partition, or say why it still is active."""
         try:
             self._deactivate(entry)
         except exceptions.AcceleratorError as error:
@@ -290,6 +306,15 @@ class GuestPartitions(no_fabric.NoFabric):
                 error,
                 instance_uuid=entry.instance_uuid,
             )
+            return [
+                _finding(
+                    entry,
+                    f'partition {entry.number} of the NVSwitch fabric is not '
+                    'deactivated yet, although the server does not need it: '
+                    f'{error}',
+                )
+            ]
+        return []
 
     def _deactivate(self, entry: fabric.Entry) -> None:
         """:raises AcceleratorError: it may still be active."""
@@ -335,15 +360,24 @@ class GuestPartitions(no_fabric.NoFabric):
             )
             return self._manager.partitions()
 
-    def _tell_foreign(self, foreign: Iterable[fabric.Partition]) -> None:
-        numbers = frozenset(each.number for each in foreign)
-        for number in sorted(numbers - self._foreign):
-            LOG.warning(
-                'Partition %s of the NVSwitch fabric is active, and '
-                'nova-compute has not activated it: no guest gets its GPUs',
-                number,
+    def _tell_foreign(
+        self, foreign: Iterable[fabric.Partition]
+    ) -> list[finding.Finding]:
+        """Log each partition that is not ours once."""
+        words = {
+            each.number: (
+                f'Partition {each.number} of the NVSwitch fabric is active, '
+                'and nova-compute has not activated it: no guest gets its GPUs'
             )
-        self._foreign = numbers
+            for each in foreign
+        }
+        for number in sorted(words.keys() - self._foreign):
+            LOG.warning(words[number])
+        self._foreign = frozenset(words)
+        return [
+            finding.Finding(finding.Kind.PARTITION, words[number])
+            for number in sorted(words)
+        ]
 
     def _is_needed(self, entry: fabric.Entry) -> bool:
         """:raises AcceleratorError: libvirt, or the journal, does not say."""
@@ -392,4 +426,12 @@ def _is_same(one: fabric.Entry, other: fabric.Entry) -> bool:
         and one.number == other.number
         and one.module_ids == other.module_ids
         and one.functions == other.functions
+    )
+
+
+def _finding(
+    entry: fabric.Entry, words: str, is_repaired: bool = False
+) -> finding.Finding:
+    return finding.Finding(
+        finding.Kind.PARTITION, words, is_repaired, entry.instance_uuid
     )

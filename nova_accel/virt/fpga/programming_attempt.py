@@ -29,6 +29,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_accel import exceptions
+from nova_accel.model import failure_cause
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga import region_journal
@@ -203,11 +204,7 @@ def recover(
             and loaded not in (None, entry.loaded)
             and entry.boot_id == boot_id
         )
-        fault = (
-            None
-            if is_done
-            else 'nova-compute or its host died while it was programmed'
-        )
+        fault = None if is_done else failure_cause.INTERRUPTED
         LOG.warning(
             '%s of %s was being programmed with %s when '
             'nova-compute died: it %s',
@@ -265,7 +262,7 @@ def left_s(deadline: float) -> float:
     """
     left = deadline - time.monotonic()
     if left <= 0:
-        raise exceptions.DeviceError('there is no time left for it')
+        raise exceptions.DeviceError(failure_cause.NO_TIME)
     return left
 
 

@@ -170,6 +170,16 @@ class Journal:
         """Every entry that could be understood."""
         return self._files.entries()
 
+    def damaged(self) -> list[tuple[str | None, str]]:
+        """What is wrong with each entry that could not be understood.
+
+        :returns: the instance, if the name of the file says it, and the words
+        """
+        return [
+            (None if (key := _key(name)) is None else key[0], why)
+            for name, why in sorted(self._files.damaged.items())
+        ]
+
     def keys(self) -> set[tuple[str, arq_types.Role]]:
         """Instance and role of every entry, also of damaged ones.
 

@@ -20,7 +20,6 @@ first. :meth:`Attachments.retry` later finishes or undoes interrupted steps.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
@@ -34,12 +33,14 @@ from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
+from nova_accel.model import host_findings
 from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import late_releases
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import role_changes
 
@@ -63,6 +64,7 @@ class Attachments:
         api: accelerator_api.AcceleratorApi,
         plugs: plugging.Plugs,
         cleaner: cleaning.Cleaner,
+        findings: host_findings.Findings,
     ) -> None:
         self.held = held
         self._nodename = nodename
@@ -70,6 +72,7 @@ class Attachments:
         self._api = api
         self._plugs = plugs
         self._cleaner = cleaner
+        self._late = late_releases.LateReleases(findings)
         self._moves = role_changes.RoleChanges(journal, api, self._plugs)
         # To be released, with their attempts; a full disk keeps no journal.
         self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
@@ -171,7 +174,10 @@ class Attachments:
         :param attempt: release only what this attempt holds
         :returns: how many accelerators are given back
         """
-        with _released_later(instance_uuid, role), self._locked(instance_uuid):
+        with (
+            self._late.tried(instance_uuid, role),
+            self._locked(instance_uuid),
+        ):
             entry = self._journal.read(instance_uuid, role)
             if entry is not None and attempt in (None, entry.attempt):
                 self._release(entry)
@@ -192,7 +198,7 @@ class Attachments:
         """
         for entry in self._journal.entries():
             with (
-                _released_later(entry.instance_uuid, entry.role),
+                self._late.tried(entry.instance_uuid, entry.role),
                 self._locked(entry.instance_uuid),
             ):
                 # A thread that acquires keeps the lock until it has ended.
@@ -209,6 +215,7 @@ class Attachments:
                     self._release(entry)
                 elif entry.moved_from is not None:
                     self._moves.tell_or_warn(entry.instance_uuid)
+        self._late.keep(self._journal.keys())
 
     def recover(self, binding: host_binding.Binding) -> None:
         """Hold again a binding that the API has and the journal has lost.
@@ -354,7 +361,7 @@ class Attachments:
             if not taken:
                 self._journal.write(entry)
                 return
-        with _released_later(entry.instance_uuid, entry.role):
+        with self._late.tried(entry.instance_uuid, entry.role):
             self._release(
                 dataclasses.replace(
                     entry,
@@ -452,30 +459,3 @@ class Attachments:
 
     def _all_locked(self) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}')
-
-
-@contextlib.contextmanager
-def _released_later(
-    instance_uuid: str, role: arq_types.Role
-) -> Iterator[None]:
-    """Log a release that fails, and leave it for the next time."""
-    try:
-        yield
-    except exceptions.AcceleratorError as error:
-        LOG.warning(
-            'The accelerators of instance %s (%s) are not released '
-            'yet, trying again later: %s',
-            instance_uuid,
-            role,
-            error,
-            instance_uuid=instance_uuid,
-        )
-    except Exception:
-        # A bug must prevent neither deletions nor the retries of others.
-        LOG.exception(
-            'The accelerators of instance %s (%s) are not released '
-            'yet, trying again later',
-            instance_uuid,
-            role,
-            instance_uuid=instance_uuid,
-        )

@@ -65,6 +65,10 @@ class Held:
         """Instance and role of every binding that the journal knows of."""
         return self._journal.keys()
 
+    def damaged(self) -> list[tuple[str | None, str]]:
+        """The instance of each damaged entry, if known, and what is wrong."""
+        return self._journal.damaged()
+
     def arqs(self, role: arq_types.Role | None = None) -> list[arq_types.Arq]:
         """All ARQs that instances hold, or that are not given back yet.
 

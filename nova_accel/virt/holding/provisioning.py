@@ -25,6 +25,8 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.model import arq_types
+from nova_accel.model import finding
+from nova_accel.model import host_findings
 from nova_accel.virt.holding import attaching
 
 LOG = logging.getLogger(__name__)
@@ -41,8 +43,10 @@ class Provisioning:
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
         mdevs: Container[str],
+        findings: host_findings.Findings,
     ) -> None:
         self._api = api
+        self._findings = findings
         self._attachments = attachments
         self._missing = {
             held.instance_uuid: lost
@@ -93,6 +97,7 @@ class Provisioning:
         :returns: whether fewer are missing now, or another one refuses
         """
         before = len(self._missing)
+        failed = []
         for instance_uuid in list(self._missing):
             try:
                 self._attachments.plug(instance_uuid)
@@ -105,9 +110,18 @@ class Provisioning:
                     instance_uuid=instance_uuid,
                 )
                 self._refusing.add(instance_uuid)
+                failed.append(
+                    finding.Finding(
+                        finding.Kind.NOT_MADE,
+                        'its accelerators are not made again yet, since the '
+                        f'host has lost them: {error}',
+                        instance_uuid=instance_uuid,
+                    )
+                )
             else:
                 del self._missing[instance_uuid]
                 self._refusing.discard(instance_uuid)
+        self._findings.put('lost devices', failed)
         return (
             len(self._missing) < before
             or not self._refusing <= self._known_refusing

@@ -19,16 +19,16 @@ a step failed, or a host was reinstalled. The rules for repairs are in
 number of instances. Placement gets one for each of our providers.
 """
 
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-import contextlib
+import dataclasses
 import time
 
-from nova import exception
 from oslo_log import log as logging
-import oslo_messaging
 
-from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.client import our_allocations
 from nova_accel.client import servers
@@ -37,19 +37,26 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import arq_types
 from nova_accel.model import drift
+from nova_accel.model import finding
+from nova_accel.model import guest_drift
 from nova_accel.model import host_view
 from nova_accel.virt.holding import attaching
+from nova_accel.virt.holding import next_time
 
 LOG = logging.getLogger(__name__)
 
-_FAULTS = (
-    exceptions.AcceleratorError,
-    exception.NovaException,
-    oslo_messaging.MessagingException,
-)
-
 #: The roles that exist only until a move of the server ends.
 _FOR_A_WHILE = frozenset({arq_types.Role.OLD, arq_types.Role.INCOMING})
+
+_Kind = finding.Kind
+
+_NOT_COMPARED = (
+    'The accelerators of this host are not compared with what Nova has'
+)
+_GUESTS = 'guests'
+_GUESTS_NOT_COMPARED = 'Guests are not compared'
+_MDEVS_NOT_COMPARED = 'Mediated devices are not compared'
+_ALLOCATIONS_NOT_COMPARED = 'Allocations are not compared'
 
 
 class Reconciler:
@@ -57,7 +64,9 @@ class Reconciler:
 
     :param service_host: the host's name in Nova's RPC
     :param interval_s: seconds between two passes. While a move has bindings
-        here, each call compares the bindings
+        here, each call compares the bindings. While something is amiss with a
+        guest, each call looks at it again
+    :param hurry: has a report made soon
     """
 
     def __init__(
@@ -69,6 +78,7 @@ class Reconciler:
         node_devices: libvirt_devices.NodeDevices,
         guests: all_guests.Guests,
         board: host_view.Board,
+        hurry: Callable[[], None],
     ) -> None:
         self._service_host = service_host
         self._interval_s = interval_s
@@ -77,8 +87,12 @@ class Reconciler:
         self._node_devices = node_devices
         self._guests = guests
         self._board = board
+        self._findings = board.findings
+        self._hurry = hurry
         self._compared_at = time.monotonic()
         self._stale: frozenset[str] = frozenset()
+        # What the last look at the guests had.
+        self._suspected: frozenset[finding.Finding] = frozenset()
 
     def run(self) -> None:
         """Make a pass, if it is time for one.
@@ -87,17 +101,25 @@ class Reconciler:
         pass.
         """
         is_due = time.monotonic() - self._compared_at >= self._interval_s
-        with _next_time(
-            'The accelerators of this host are not compared with what Nova has'
-        ):
+        with next_time.next_time(_NOT_COMPARED) as tried:
             if is_due:
-                self.repair()
+                self._repair_and_tell()
                 self._compared_at = time.monotonic()
+            elif self._suspected:
+                self._compare_guests(self._repair_bindings({}))
             elif any(
                 held.role in _FOR_A_WHILE
                 for held in self._attachments.held.bindings()
             ):
                 self._repair_bindings({})
+        self._findings.put('comparison', tried.failure(_NOT_COMPARED))
+
+    def _repair_and_tell(self) -> None:
+        before = self._findings.all()
+        self.repair()
+        # Not after each call: words that change would never let it rest.
+        if self._findings.all() != before:
+            self._hurry()
 
     def repair(self) -> None:
         """Make a whole pass.
@@ -118,24 +140,111 @@ class Reconciler:
             ]
         )
         host = self._repair_bindings(consumers)
-        with _next_time('Mediated devices are not compared'):
-            self._repair_mdevs(mdevs, view, host)
-        with _next_time('Allocations are not compared'):
-            self._repair_allocations(consumers, host)
+        self._compare_guests(host)
+        self._findings.put(
+            'mdevs',
+            _found(
+                _MDEVS_NOT_COMPARED,
+                lambda: self._repair_mdevs(mdevs, view, host),
+            ),
+        )
+        self._findings.put(
+            'allocations',
+            _found(
+                _ALLOCATIONS_NOT_COMPARED,
+                lambda: self._repair_allocations(consumers, host),
+            ),
+        )
+        self._findings.end_round()
 
     def _repair_bindings(
         self,
         consumers: Mapping[str, our_allocations.Resources],
     ) -> drift.Host:
         host = self._look(consumers)
+        found = [
+            finding.Finding(_Kind.JOURNAL, why, instance_uuid=uuid)
+            for uuid, why in self._attachments.held.damaged()
+        ]
         for repair in host.repairs():
             self._log(repair)
-            with _next_time(
+            with next_time.next_time(
                 'The accelerators of instance '
                 f'{repair.binding.instance_uuid} are as before'
-            ):
+            ) as tried:
                 self._do(repair)
+            found += self._of_repair(repair, tried)
+        self._findings.put('bindings', found)
         return host
+
+    def _of_repair(
+        self, repair: drift.Repair, tried: next_time.Try
+    ) -> list[finding.Finding]:
+        binding = repair.binding
+        words = (
+            f'what it held ({binding.role or "not adopted"}, ARQs '
+            f'{", ".join(binding.arq_uuids)}) is {repair.step.value}: '
+            f'{repair.why}'
+        )
+        if repair.step is drift.Step.TELL:
+            return [
+                finding.Finding(
+                    _Kind.NOT_IN_API,
+                    words,
+                    instance_uuid=binding.instance_uuid,
+                )
+            ]
+        if (
+            repair.step is drift.Step.RELEASE
+            and (binding.instance_uuid, binding.role)
+            in self._attachments.held.journaled()
+        ):
+            # The attachments tell why it is not released yet.
+            return []
+        return tried.outcome(_Kind.BINDING, words, binding.instance_uuid)
+
+    def _compare_guests(self, host: drift.Host) -> None:
+        self._findings.put(
+            _GUESTS,
+            _found(_GUESTS_NOT_COMPARED, lambda: self._of_guests(host)),
+        )
+
+    def _of_guests(self, host: drift.Host) -> Iterator[finding.Finding]:
+        """What is amiss with guests, and was so a moment ago.
+
+        Nova's word is asked again only if something seems to be amiss.
+        """
+        suspected, self._suspected = self._suspected, frozenset()
+        guests = guest_drift.Guests(
+            self._guests.running(), self._guests.devices()
+        )
+        found = frozenset(guest_drift.find(host, guests))
+        if found:
+            uuids = {uuid for each in found if (uuid := each.instance_uuid)}
+            found &= frozenset(
+                guest_drift.find(self._look_again(host, uuids), guests)
+            )
+        self._suspected = found
+        known = self._findings.of(_GUESTS)
+        for each in found:
+            if each.kind in guest_drift.SURE or each in suspected:
+                if each not in known:
+                    LOG.warning(
+                        'Something is amiss with the guest of instance %s: %s',
+                        each.instance_uuid,
+                        each.words,
+                        instance_uuid=each.instance_uuid,
+                    )
+                yield each
+
+    def _look_again(
+        self, host: drift.Host, uuids: Collection[str]
+    ) -> drift.Host:
+        return dataclasses.replace(
+            host,
+            held=self._attachments.held.bindings(),
+            servers=servers.of_host(self._service_host, uuids),
+        )
 
     def _look(
         self,
@@ -201,7 +310,7 @@ class Reconciler:
         mdevs: tuple[pci_function.Mdev, ...],
         view: host_view.View,
         host: drift.Host,
-    ) -> None:
+    ) -> Iterator[finding.Finding]:
         handles = view.handles
         ours = {
             mdev.uuid
@@ -219,41 +328,46 @@ class Reconciler:
             return
         in_guests = frozenset().union(*self._guests.devices().values())
         for uuid in drift.orphans(orphans, in_guests):
-            LOG.warning(
-                'The mediated device %s of %s is destroyed: it is '
-                'ours and nobody has it',
-                uuid,
-                handles[uuid].address,
+            words = (
+                f'The mediated device {uuid} of {handles[uuid].address} is '
+                'destroyed: it is ours and nobody has it'
             )
-            with _next_time(f'The mediated device {uuid} is still there'):
+            LOG.warning(words)
+            with next_time.next_time(
+                f'The mediated device {uuid} is still there'
+            ) as tried:
                 self._attachments.unplug_unheld(handles[uuid])
+            yield from tried.outcome(_Kind.MDEV, words, device=uuid)
 
     def _repair_allocations(
         self,
         consumers: Mapping[str, our_allocations.Resources],
         host: drift.Host,
-    ) -> None:
+    ) -> Iterator[finding.Finding]:
         """Remove allocations that were stale in the previous pass, too."""
         stale = frozenset(drift.stale_consumers(host, consumers))
         for uuid in stale & self._stale:
-            LOG.warning(
-                'What instance %s has in Placement of accelerators '
-                'of this host is taken away, it is on host %s: %s',
-                uuid,
-                host.servers[uuid].host,
-                consumers[uuid],
+            words = (
+                f'What instance {uuid} has in Placement of accelerators of '
+                'this host is taken away, it is on host '
+                f'{host.servers[uuid].host}: {consumers[uuid]}'
             )
-            with _next_time(f'Instance {uuid} still has it'):
+            LOG.warning(words)
+            with next_time.next_time(f'Instance {uuid} still has it') as tried:
                 our_allocations.take_away(uuid, consumers[uuid])
+            yield from tried.outcome(_Kind.ALLOCATION, words, uuid)
         self._stale = stale
 
 
-@contextlib.contextmanager
-def _next_time(fault: str) -> Iterator[None]:
-    """Log a failure of the body, which is tried again in the next pass."""
-    try:
-        yield
-    except _FAULTS as error:
-        LOG.warning('%s, trying again later: %s', fault, error)
-    except Exception:
-        LOG.exception('%s, trying again later', fault)
+def _found(
+    sentence: str, compare: Callable[[], Iterable[finding.Finding]]
+) -> list[finding.Finding]:
+    """What a comparison finds, and its failure if it fails.
+
+    :param sentence: says what a failure means
+    """
+    found: list[finding.Finding] = []
+    with next_time.next_time(sentence) as tried:
+        for each in compare():
+            found.append(each)
+    return found + tried.failure(sentence)

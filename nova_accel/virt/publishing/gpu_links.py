@@ -18,11 +18,11 @@ it before.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import time
-from typing import NamedTuple
 
 from oslo_log import log as logging
 
@@ -31,6 +31,7 @@ from nova_accel.host import nvidia_smi
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model.links import nvlink_peers
 from nova_accel.virt.publishing import link_memory
 
 LOG = logging.getLogger(__name__)
@@ -42,13 +43,6 @@ LOOK_AGAIN_S = 3600
 TRY_AGAIN_S = 600
 
 _DRIVER = 'nvidia'
-
-
-class Pairs(NamedTuple):
-    """The devices that NVLink joins, by name, and those it joins no more."""
-
-    all: frozenset[frozenset[str]] = frozenset()
-    down: frozenset[frozenset[str]] = frozenset()
 
 
 class GpuLinks:
@@ -70,8 +64,6 @@ class GpuLinks:
         # The addresses and serial numbers of the GPUs that were not known when
         # it was asked last.
         self._asked_for: set[tuple[str, str | None]] = set()
-        # A link that was up keeps its set in the tree until a restart.
-        self._ever: set[frozenset[str]] = set()
 
     def learn(self, devices: Iterable[hardware.Device]) -> None:
         """Ask what can be asked now. Does not raise.
@@ -106,12 +98,20 @@ class GpuLinks:
             return
         gpus = dict(known.gpus)
         for address in here.keys() & told.keys():
-            gpu = told[address]
+            gpu, was = told[address], known.gpus.get(address)
+            if was is not None and attach_handle.is_another(
+                was.identity, here[address]
+            ):
+                was = None
             gpus[address] = link_memory.KnownGpu(
                 here[address],
                 gpu.module_id,
                 gpu.has_fabric,
-                frozenset(map(str, gpu.peers)),
+                nvlink_peers.now(
+                    frozenset(map(str, gpu.peers)),
+                    told.keys(),
+                    was.peers if was is not None else nvlink_peers.Peers(),
+                ),
             )
         self._memory.write(known._replace(gpus=gpus))
 
@@ -137,22 +137,25 @@ class GpuLinks:
                 found[device.name] = gpu.module_id
         return found
 
-    def pairs(self, devices: Iterable[hardware.Device]) -> Pairs:
-        """The pairs of these devices that are joined directly."""
-        names = {str(device.address): device for device in devices}
-        peers = {
-            address: gpu.peers
-            for address, device in names.items()
-            if (gpu := self._known(device)) is not None
-        }
-        up = {
-            frozenset({names[one].name, names[other].name})
-            for one, theirs in peers.items()
-            for other in theirs
-            if one in peers.get(other, ())
-        }
-        self._ever |= up
-        return Pairs(frozenset(self._ever), frozenset(self._ever - up))
+    def pairs(
+        self, devices: Collection[hardware.Device]
+    ) -> nvlink_peers.Pairs:
+        """The pairs of these devices that are joined directly, by name."""
+        names = {str(device.address): device.name for device in devices}
+        return nvlink_peers.pairs(
+            {
+                device.name: nvlink_peers.Peers(
+                    *(
+                        frozenset(
+                            names[address] for address in some & names.keys()
+                        )
+                        for some in gpu.peers
+                    )
+                )
+                for device in devices
+                if (gpu := self._known(device)) is not None
+            }
+        )
 
     def _known(self, device: hardware.Device) -> link_memory.KnownGpu | None:
         gpu = self._memory.read().gpus.get(str(device.address))

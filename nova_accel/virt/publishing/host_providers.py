@@ -29,6 +29,7 @@ import oslo_messaging
 from nova_accel import exceptions
 from nova_accel.client import our_allocations
 from nova_accel.client import servers
+from nova_accel.model import finding
 from nova_accel.model import host_view
 from nova_accel.model import occupancy
 from nova_accel.model import provider_layout
@@ -168,10 +169,14 @@ class Providers:
             if left:
                 return
         else:
-            LOG.warning(
-                'Placement has not moved the allocations of the '
-                'accelerators of this host: their providers change '
-                'when nova-compute starts the next time'
+            words = (
+                'Placement has not moved the allocations of the accelerators '
+                'of this host: their providers change when nova-compute '
+                'starts the next time'
+            )
+            LOG.warning(words)
+            self._board.findings.put(
+                'providers', [finding.Finding(finding.Kind.PROVIDERS, words)]
             )
         if self._moved is moved:
             self._moved = reshape.Moved()

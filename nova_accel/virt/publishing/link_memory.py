@@ -22,6 +22,7 @@ from typing import Any
 from typing import NamedTuple
 
 from nova_accel.model.links import link_discovery
+from nova_accel.model.links import nvlink_peers
 from nova_accel.state import value_file
 
 
@@ -29,13 +30,13 @@ class KnownGpu(NamedTuple):
     """A GPU as NVIDIA's driver had it the last time.
 
     ``identity`` is the serial number of the card, None if it is not known.
-    ``peers`` are the addresses that its NVLinks end at.
+    ``peers`` are the devices that its NVLinks end at.
     """
 
     identity: str | None
     module_id: int | None
     has_fabric: bool
-    peers: frozenset[str]
+    peers: nvlink_peers.Peers
 
 
 class Known(NamedTuple):
@@ -75,7 +76,11 @@ def _from_json(value: Any) -> Known:
                 gpu['identity'],
                 gpu['module_id'],
                 bool(gpu['has_fabric']),
-                frozenset(gpu['peers']),
+                nvlink_peers.Peers(
+                    frozenset(gpu['peers']),
+                    # Earlier releases did not keep it.
+                    frozenset(gpu.get('lost_peers', ())),
+                ),
             )
             for address, gpu in value['gpus'].items()
         },
@@ -89,7 +94,11 @@ def _from_json(value: Any) -> Known:
 def _to_json(known: Known) -> Any:
     return {
         'gpus': {
-            address: gpu._asdict() | {'peers': sorted(gpu.peers)}
+            address: gpu._asdict()
+            | {
+                'peers': sorted(gpu.peers.up),
+                'lost_peers': sorted(gpu.peers.lost),
+            }
             for address, gpu in known.gpus.items()
         },
         'partitions': [sorted(each.module_ids) for each in known.partitions],

@@ -21,10 +21,12 @@ from collections.abc import Sequence
 import threading
 import time
 
-from nova import thread_pool_factory
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel import nova_releases
+from nova_accel.model import finding
+from nova_accel.model import host_findings
 
 LOG = logging.getLogger(__name__)
 
@@ -36,10 +38,14 @@ class Cycle:
     """The cycles of one host, one at a time.
 
     :param interval_s: seconds from the start of a cycle to the next start
+    :param findings: gets the steps that fail
     """
 
-    def __init__(self, interval_s: int) -> None:
+    def __init__(
+        self, interval_s: int, findings: host_findings.Findings
+    ) -> None:
         self._interval_s = interval_s
+        self._findings = findings
         self._steps: Sequence[Step] = ()
         self._started_at = float('-inf')
         self._idle = threading.Event()
@@ -71,7 +77,7 @@ class Cycle:
                 return
             self._idle.clear()
         try:
-            thread_pool_factory.spawn(self._work)
+            nova_releases.spawn(self._work)
         except RuntimeError as error:
             # Nova ends its threads before its last tasks, such as a delete.
             self._idle.set()
@@ -97,10 +103,23 @@ class Cycle:
 
     def run(self) -> None:
         """Take all steps, also after one that fails."""
+        failed = []
         for fault, step in self._steps:
             try:
                 step()
+            except exceptions.ServiceUnavailable as error:
+                # That is nothing amiss with the host.
+                LOG.warning('%s, trying again later: %s', fault, error)
             except exceptions.AcceleratorError as error:
                 LOG.warning('%s, trying again later: %s', fault, error)
-            except Exception:
+                failed.append(f'{fault}: {error}')
+            except Exception as error:
                 LOG.exception('%s, trying again later', fault)
+                failed.append(f'{fault}: {error!r}')
+        self._findings.put(
+            'steps',
+            (
+                finding.Finding(finding.Kind.NOT_DONE, words)
+                for words in failed
+            ),
+        )

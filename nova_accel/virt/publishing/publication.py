@@ -28,6 +28,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
+from nova_accel.model import finding
 from nova_accel.model import host_view
 from nova_accel.model import provider_layout
 from nova_accel.model import publishable
@@ -64,6 +65,13 @@ class Publisher:
         inventory = self._discover()
         published = publishable.of(self._node.nodename, inventory.devices)
         refused = (*inventory.refused, *published.left_out)
+        self._board.findings.put(
+            'devices',
+            (
+                finding.Finding(finding.Kind.REFUSED, reason)
+                for reason in refused
+            ),
+        )
         for reason in refused:
             if reason not in self._refused:
                 LOG.error('Accelerator refused: %s', reason)
@@ -97,7 +105,7 @@ class Publisher:
             )
 
     def report(self) -> None:
-        """Report the present view to the API, and get its orders.
+        """Report the view and the findings to the API, and get its orders.
 
         :raises AcceleratorError: it has not accepted the report.
         """
@@ -106,12 +114,14 @@ class Publisher:
             device.to_report(self._node.uuid, view.layout.rp_uuids)
             for device in view.devices
         ]
+        findings = finding.told(self._board.findings.all())
         newer = self._api.report(
             self._node.uuid,
             self._node.service_host,
-            _digest(self._node, devices),
+            _digest(self._node, devices, findings),
             devices,
             orders.revision if orders else None,
+            findings,
         )
         if newer is not None:
             self._board.orders = newer
@@ -119,6 +129,12 @@ class Publisher:
             self._published.set()
 
 
-def _digest(node: host_view.Node, devices: list[dict[str, Any]]) -> str:
-    content = json.dumps([dataclasses.astuple(node), devices], sort_keys=True)
+def _digest(
+    node: host_view.Node,
+    devices: list[dict[str, Any]],
+    findings: list[dict[str, Any]],
+) -> str:
+    content = json.dumps(
+        [dataclasses.astuple(node), devices, findings], sort_keys=True
+    )
     return hashlib.sha256(content.encode()).hexdigest()

@@ -10,12 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Callable
+from collections.abc import Mapping
 import socket
+from typing import Any
 
+import fixtures
 import webob
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel import guru_report
 from nova_accel.api import app
 from nova_accel.db import engine
 from nova_accel.db import schema_version
@@ -50,6 +55,17 @@ class FactoryTest(base.ApiTestCase):
             self.assertIn(told, str(error))
             self.assertIn(schema_version.NEWEST, str(error))
             self.assertIn('nova-accel-manage db sync', str(error))
+
+    def test_the_report_of_the_process_has_a_section(self) -> None:
+        facts: dict[str, Callable[[], Mapping[str, Any]]] = {}
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.guru_report._FACTS', facts)
+        )
+        app.factory({})
+        self.assertEqual(
+            schema_version.NEWEST,
+            facts[guru_report.TITLE]()['schema of the database'],
+        )
 
     def test_starts_on_a_newer_schema(self) -> None:
         self.set_version('of-the-next-release')

@@ -160,6 +160,11 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ),
     ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
     ('PUT', f'/hosts/{base.HOSTNAME}/provisioning', {'arqs': [base.NOBODY]}),
+    (
+        'PUT',
+        f'/hosts/{base.HOSTNAME}/drain',
+        {'reason': 'fans', 'until': '2026-11-24T06:00:00Z'},
+    ),
 )
 
 #: What a path or a query of the document is filled with, besides any text.
@@ -209,6 +214,7 @@ _PATHS = (
     '/device_profiles/{}',
     '/accelerator_requests/{}',
     '/hosts/{}',
+    '/hosts/{}/drain',
     '/hosts/h/instances/{}/active',
     '/hosts/{}/instances/{}/{}',
     '/device_profiles?name={}',

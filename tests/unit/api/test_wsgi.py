@@ -13,6 +13,7 @@
 """The process of its own: it configures all of Nova, so not in this one."""
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -89,7 +90,7 @@ class WsgiTest(testtools.TestCase):
             [
                 line
                 for line in process.stdout.splitlines()
-                if line.startswith('/') and len(line.split()) == 2
+                if re.fullmatch(r'/\S* \d{3}', line)
             ],
             process.stdout,
         )
@@ -107,6 +108,8 @@ class WsgiTest(testtools.TestCase):
                     line
                     for line in process.stdout.splitlines()
                     if line.startswith('/')
+                    # A warning begins with the file that it is about.
+                    and not line.startswith(sys.prefix)
                 ],
                 process.stdout,
             )

@@ -12,12 +12,15 @@
 
 
 import datetime
+import io
+import pathlib
 from typing import Any
 
 import fixtures
 import sqlalchemy as sa
 import testtools
 
+from nova_accel.cmd import manage
 from nova_accel.conf import CONF
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
@@ -114,3 +117,38 @@ class DriftTestCase(testtools.TestCase):
 
     def silence(self) -> None:
         self.age(schema.HOSTS, 'reported_at', datetime.timedelta(hours=1))
+
+
+class ManageTestCase(testtools.TestCase):
+    """Runs commands on a database of its own.
+
+    :ivar directory: where the database is
+    :ivar output: what the commands have printed
+    :ivar errors: the same, on the standard error
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.output, self.errors = io.StringIO(), io.StringIO()
+        self.useFixture(fixtures.MonkeyPatch('sys.stdout', self.output))
+        self.useFixture(fixtures.MonkeyPatch('sys.stderr', self.errors))
+        # The command adds handlers of its own to the root logger.
+        self.useFixture(fixtures.FakeLogger())
+        self.addCleanup(engine.CONF.clear)
+        engine.manager.cache_clear()
+        self.addCleanup(engine.manager.cache_clear)
+
+    def run_command(
+        self, *command: str, configuration: str | None = None
+    ) -> int:
+        engine.CONF.clear()
+        path = self.directory / 'nova.conf'
+        path.write_text(
+            configuration
+            or (
+                '[nova_accel_database]\n'
+                f'connection = sqlite:///{self.directory}/accelerators.sqlite\n'
+            )
+        )
+        return manage.main(['--config-file', str(path), *command])

@@ -22,6 +22,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.cmd import fleet as fleet_command
+from nova_accel.model import finding
 from nova_accel.model import fleet
 from nova_accel.model import fleet_sources
 from nova_accel.testing import simulated_fleet
@@ -116,6 +117,64 @@ class TestList(CommandTestCase):
             self.assertIn(part, text)
         # A list of units is no audit.
         self.assertEqual(0, self.list('-f', 'csv')[0])
+
+    def test_what_hosts_have_found(self) -> None:
+        self.simulated = simulated_fleet.SimulatedFleet(400)
+        self.simulated.find(is_repaired=True)
+        status, text = self.list('--drift', '-f', 'csv')
+        self.assertEqual(
+            (0, 1 + len(finding.Kind)), (status, len(text.splitlines()))
+        )
+        self.assertIn('the host has repaired it', text)
+        self.simulated.find()
+        status, text = self.list('--drift', '-f', 'csv')
+        self.assertEqual(
+            (1, 1 + 2 * len(finding.Kind)), (status, len(text.splitlines()))
+        )
+        for found in self.simulated.findings:
+            for part in (
+                found.hostname,
+                found.what.kind,
+                found.what.words,
+                found.what.remedy,
+            ):
+                self.assertIn(part, text)
+        self.assertEqual(0, self.list('-f', 'csv')[0])
+
+    def test_findings_in_json(self) -> None:
+        self.simulated = simulated_fleet.SimulatedFleet(400)
+        self.simulated.find()
+        document = json.loads(self.list('--json')[1])
+        self.assertEqual(
+            [
+                (
+                    found.hostname,
+                    found.what.kind,
+                    found.what.words,
+                    found.what.instance_uuid,
+                    found.what.device,
+                    found.what.remedy,
+                    '2026-11-23T01:00:00+00:00',
+                    False,
+                    1,
+                )
+                for found in self.simulated.findings
+            ],
+            [
+                (
+                    each['host'],
+                    each['kind'],
+                    each['words'],
+                    each['server'],
+                    each['device'],
+                    each['remedy'],
+                    each['since'],
+                    each['is_repaired'],
+                    len(each['devices']),
+                )
+                for each in document['findings']
+            ],
+        )
 
     def test_json(self) -> None:
         uuid = self.lose_a_server()

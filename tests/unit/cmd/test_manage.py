@@ -10,45 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import io
-import pathlib
-
-import fixtures
-import testtools
 
 from nova_accel.cmd import manage
 from nova_accel.db import device_profile
-from nova_accel.db import engine
 from nova_accel.testing import reports
+from unit.cmd import base
 
 
-class TestManage(testtools.TestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.output, self.errors = io.StringIO(), io.StringIO()
-        self.useFixture(fixtures.MonkeyPatch('sys.stdout', self.output))
-        self.useFixture(fixtures.MonkeyPatch('sys.stderr', self.errors))
-        # The command adds handlers of its own to the root logger.
-        self.useFixture(fixtures.FakeLogger())
-        self.addCleanup(engine.CONF.clear)
-        engine.manager.cache_clear()
-        self.addCleanup(engine.manager.cache_clear)
-
-    def run_command(
-        self, *command: str, configuration: str | None = None
-    ) -> int:
-        engine.CONF.clear()
-        path = self.directory / 'nova.conf'
-        path.write_text(
-            configuration
-            or (
-                '[nova_accel_database]\n'
-                f'connection = sqlite:///{self.directory}/accelerators.sqlite\n'
-            )
-        )
-        return manage.main(['--config-file', str(path), *command])
-
+class TestManage(base.ManageTestCase):
     def test_sync(self) -> None:
         self.assertEqual(0, self.run_command('db', 'version'))
         self.assertEqual('\n', self.output.getvalue())

@@ -12,6 +12,7 @@
 
 
 import dataclasses
+import datetime
 from typing import Any
 
 import testtools
@@ -19,12 +20,14 @@ import testtools
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
 from nova_accel.model import hardware
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 from nova_accel.testing import simulated_fleet
 
 State = fleet.State
 
 CLEAN = usability.Condition(True, hardware.Status.ENABLED, None, True, None)
+_UNTIL = datetime.datetime(2026, 11, 24, 6, tzinfo=datetime.UTC)
 MAINTAINING = hardware.Status.MAINTAINING
 
 
@@ -112,6 +115,63 @@ class TestJoin(testtools.TestCase):
             {(State.UNKNOWN, True)},
             {(row.state, row.is_alarm) for row in self.join().rows},
         )
+
+    def drain(self, is_overdue: bool = False, is_silent: bool = False) -> None:
+        """Drain all hosts."""
+        drain = host_drain.Drain('new fans', _UNTIL, is_overdue)
+        self.simulated.hosts = [
+            host._replace(drain=drain, is_silent=is_silent)
+            for host in self.simulated.hosts
+        ]
+
+    def test_drained_hosts(self) -> None:
+        self.drain()
+        row = self.row_of(False, status=MAINTAINING)
+        self.assertEqual((State.DRAINED, False), (row.state, row.is_alarm))
+        self.assertEqual(
+            'its host is drained until 2026-11-24 06:00 UTC: new fans', row.why
+        )
+        row = self.row_of(True, status=MAINTAINING)
+        self.assertEqual((State.USED, False), (row.state, row.is_alarm))
+        self.assertIn('new fans', row.why)
+        # An administrator has enabled it meanwhile.
+        row = self.row_of(False)
+        self.assertEqual((State.FREE, ''), (row.state, row.why))
+        row = self.row_of(False, status=MAINTAINING, fault='hot')
+        self.assertEqual((State.FAULTY, True), (row.state, row.is_alarm))
+
+    def test_drained_hosts_that_are_off(self) -> None:
+        """That is wanted until the end, unless a server is there."""
+        for is_overdue, is_held, state in (
+            (False, False, State.DRAINED),
+            (False, True, State.UNKNOWN),
+            (True, False, State.UNKNOWN),
+            (True, True, State.UNKNOWN),
+        ):
+            self.drain(is_overdue, is_silent=True)
+            row = self.row_of(is_held, status=MAINTAINING)
+            self.assertIs(state, row.state)
+            self.assertEqual(state is State.UNKNOWN, row.is_alarm)
+        self.drain(is_silent=True)
+        self.assertTrue(
+            self.row_of(False, status=MAINTAINING).why.endswith('silent')
+        )
+
+    def test_a_drained_host_whose_devices_have_no_units(self) -> None:
+        self.simulated.units, self.simulated.servers = [], {}
+        self.simulated.devices = {
+            device.uuid: device._replace(status=MAINTAINING)
+            for device in self.simulated.devices.values()
+        }
+        for is_overdue, state in (
+            (False, State.DRAINED),
+            (True, State.UNKNOWN),
+        ):
+            self.drain(is_overdue, is_silent=True)
+            self.assertEqual(
+                {(state, is_overdue)},
+                {(row.state, row.is_alarm) for row in self.join().rows},
+            )
 
     def test_devices_without_units(self) -> None:
         self.simulated.units, self.simulated.servers = [], {}

@@ -10,14 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import datetime
 import json
 from typing import Any
 
 import testtools
 
+from nova_accel.model import finding
 from nova_accel.model import fleet
 from nova_accel.model import fleet_sources
 from nova_accel.model import fleet_wire
+from nova_accel.model import host_drain
 from nova_accel.testing import simulated_fleet
 
 _SIMULATED = simulated_fleet.SimulatedFleet(48)
@@ -44,6 +47,35 @@ class TestWire(testtools.TestCase):
         self.assertEqual(
             _sorted(ours), _sorted(fleet_wire.from_json(_sent(ours)))
         )
+
+    def test_findings_arrive(self) -> None:
+        ours = _drifted()
+        since = datetime.datetime(2026, 5, 1, 12, 30, tzinfo=datetime.UTC)
+        found = [
+            fleet_sources.Found(
+                ours.hosts[0].name,
+                since,
+                finding.Finding(
+                    finding.Kind.MDEV, 'gone', True, device='0000:81:00.0'
+                ),
+            )
+        ]
+        sent = _sent(ours._replace(findings=found))
+        self.assertEqual(found, list(fleet_wire.from_json(sent).findings))
+
+    def test_drained_hosts(self) -> None:
+        hosts = [
+            host._replace(
+                drain=host_drain.Drain('fans', until, until is not None)
+            )
+            for host, until in zip(
+                _SIMULATED.ours.hosts,
+                (None, datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)),
+                strict=False,
+            )
+        ]
+        ours = _SIMULATED.ours._replace(hosts=hosts)
+        self.assertEqual(hosts, fleet_wire.from_json(_sent(ours)).hosts)
 
     def test_a_unit_has_its_state_in_one_word(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(800)

@@ -22,6 +22,7 @@ import zlib
 import fixtures
 import testtools
 
+from nova_accel.model import finding
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
 from nova_accel.model import fleet_sources
@@ -177,6 +178,51 @@ class TestDraw(testtools.TestCase):
         self.assertEqual(len(fleet_drift.Kind) - 1, len(links))
         for link in links:
             self.assertIn((link or '').removeprefix('#'), anchors)
+
+    def test_findings(self) -> None:
+        simulated = simulated_fleet.SimulatedFleet(2000)
+        healthy = self.draw(simulated)
+        self.assertIn('What hosts have found: 0', healthy.text)
+        simulated.find(is_repaired=True)
+        repaired = self.draw(simulated)
+        self.assertEqual(
+            self.number_to_look_at(healthy), self.number_to_look_at(repaired)
+        )
+        simulated.findings = []
+        simulated.find()
+        found = self.draw(simulated)
+        self.assertIn(
+            f'What hosts have found: {len(finding.Kind)}', found.text
+        )
+        for each in simulated.findings:
+            for words in (each.what.kind, each.what.words, each.what.remedy):
+                self.assertIn(words, found.text)
+        self.assertEqual(
+            self.number_to_look_at(healthy)
+            + len({each.hostname for each in simulated.findings}),
+            self.number_to_look_at(found),
+        )
+        # One more is in the key.
+        self.assertEqual(
+            len(simulated.findings) + 1, len(found.of_class('drifted'))
+        )
+
+    def number_to_look_at(self, found: _Reader) -> int:
+        return int(found.text.split('Hosts to look at: ')[1].split()[0])
+
+    def test_what_hosts_say_is_escaped(self) -> None:
+        simulated = simulated_fleet.SimulatedFleet(400)
+        simulated.find()
+        simulated.findings = [
+            found._replace(
+                what=finding.Finding(HOSTILE, HOSTILE, device=HOSTILE)
+            )
+            for found in simulated.findings
+        ]
+        text = fleet_map.draw(join(simulated), NOW)
+        self.assertNotIn('<script', text)
+        self.assertNotIn('\x1b', text)
+        self.assertIn('<script', _Reader(text).text)
 
     def test_hosts_to_look_at(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)

@@ -19,11 +19,10 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.model import device_profile
-from nova_accel.model import naming
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
-from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidate_order
+from nova_accel.scheduler import our_group
 from rig.stubs import stock
 from unit.model import boards
 
@@ -36,14 +35,7 @@ objects.register_all()
 
 def a_request_group(index=0, **values):
     group = device_profile.Group(**{'resources': {'FPGA': 1}, **values})
-    made = objects.RequestGroup(
-        requester_id=f'device_profile_{index}',
-        resources=dict(group.resources),
-        required_traits={*group.required, naming.OWNERSHIP_TRAIT},
-        provider_uuids=[],
-    )
-    asked_groups.remember(made, group)
-    return made
+    return our_group.make(f'device_profile_{index}', group)
 
 
 class TestOrder(testtools.TestCase):

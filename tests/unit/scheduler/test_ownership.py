@@ -72,10 +72,7 @@ class TestGroups(testtools.TestCase):
 
 class TestExposedSuffixes(testtools.TestCase):
     def _test(self, expected, extra_specs):
-        self.assertEqual(
-            expected,
-            ownership.exposed_suffixes(scheduling.request_spec(extra_specs)),
-        )
+        self.assertEqual(expected, ownership.exposed_suffixes(extra_specs))
 
     def test_every_class_of_ours(self):
         for resource_class in naming.RESOURCE_CLASSES.values():

@@ -100,6 +100,46 @@ class TestMerge(RequestFilterTestCase):
             candidate['allocations'][self.ours]['resources'],
         )
 
+    def test_a_profile_that_was_changed(self):
+        spec = self._spec({'resources:FPGA': '2'})
+        merge(spec)
+        device_profile.update(
+            device_profile.get('profile')['uuid'], [{'resources:VGPU': '1'}]
+        )
+        later = scheduling.request_spec({KEY: 'profile'})
+        merge(later)
+        for request, resources in (
+            (spec, {'FPGA': 2}),
+            (later, {'VGPU': 1}),
+        ):
+            [group] = request.requested_resources
+            self.assertEqual(resources, group.resources)
+
+    def test_requests_of_a_profile_share_nothing(self):
+        first = self._spec({'resources:FPGA': '2'})
+        second = scheduling.request_spec({KEY: 'profile'})
+        for spec in (first, second):
+            merge(spec)
+        [group] = first.requested_resources
+        group.resources['FPGA'] = 0
+        group.strip_zeros()
+        group.required_traits.add('CUSTOM_A')
+        group.forbidden_traits.add('CUSTOM_B')
+        group.forbidden_aggregates.add(uuidutils.generate_uuid())
+        group.provider_uuids.append(self.ours)
+        third = scheduling.request_spec({KEY: 'profile'})
+        merge(third)
+        for spec in (second, third):
+            [group] = spec.requested_resources
+            self.assertEqual(
+                [
+                    ('resourcesdevice_profile_0', 'FPGA:2'),
+                    ('requireddevice_profile_0', naming.OWNERSHIP_TRAIT),
+                ],
+                group.to_queryparams(),
+            )
+            self.assertEqual([], group.provider_uuids)
+
     def test_a_group_larger_than_any_pool(self):
         reports.SimulatedHost(functions=2).report()
         spec = self._spec({'resources:CUSTOM_QAT': '4'})

@@ -35,6 +35,10 @@ class TestDurableFile(testtools.TestCase):
         self.assertEqual([self.path], list(self.directory.iterdir()))
         self.assertEqual(0o600, self.path.stat().st_mode & 0o777)
 
+    def test_for_other_readers(self):
+        durable_file.write(self.path, 'text', 0o644)
+        self.assertEqual(0o644, self.path.stat().st_mode & 0o777)
+
     def test_chunks(self):
         with self.path.open('wb') as file:
             durable_file.write_chunks(file, iter([b'one', b'', b'two'] * 9))

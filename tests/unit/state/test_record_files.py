@@ -64,7 +64,7 @@ class TestEntryFiles(testtools.TestCase):
             (self.directory / f'{name}.json').write_text(text)
         files = self.open()
         self.assertEqual([Note('1')], files.entries())
-        self.assertEqual({'cut', 'list', 'other'}, files.damaged)
+        self.assertEqual({'cut', 'list', 'other'}, set(files.damaged))
         error = self.assertRaises(exceptions.DeviceError, files.read, 'cut')
         self.assertIn(str(self.directory / 'cut.json'), str(error))
         self.assertIn('of notes is damaged', str(error))
@@ -72,7 +72,7 @@ class TestEntryFiles(testtools.TestCase):
         self.assertIn(str(error), self.log.output)
         files.write('cut', Note('2'))
         self.assertEqual(Note('2'), files.read('cut'))
-        self.assertEqual({'list', 'other'}, files.damaged)
+        self.assertEqual({'list', 'other'}, set(files.damaged))
 
     def test_a_disk_that_refuses_changes_nothing(self):
         self.files.write('one', Note('1'))

@@ -19,6 +19,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import host_findings
 from nova_accel.model import pci_address
 from nova_accel.testing import libvirt
 from nova_accel.virt import guest_xml
@@ -171,10 +172,13 @@ class TestAttachMissing(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(nova_fixtures.LibvirtFixture())
+        self.findings = host_findings.Findings()
 
     def attach_missing(self, held, *guests):
         host = types.SimpleNamespace(list_guests=lambda: guests)
-        hot_plug.attach_missing(host, lambda uuid: held.get(uuid, ()))
+        hot_plug.attach_missing(
+            host, lambda uuid: held.get(uuid, ()), self.findings
+        )
 
     def test_each_running_guest_gets_what_it_holds(self):
         some, nothing, everything, plain = (
@@ -212,4 +216,4 @@ class TestAttachMissing(testtools.TestCase):
             raise exceptions.DeviceError('the journal is damaged')
 
         host = types.SimpleNamespace(list_guests=lambda: [Guest(uuid='a')])
-        hot_plug.attach_missing(host, damaged)
+        hot_plug.attach_missing(host, damaged, self.findings)

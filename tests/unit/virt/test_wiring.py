@@ -17,8 +17,10 @@ import fixtures
 from lxml import etree
 from nova import conf as nova_conf
 from nova.virt.libvirt import config as vconfig
+from oslo_reports import guru_meditation_report
 
 from nova_accel import exceptions
+from nova_accel import guru_report
 from nova_accel.db import device
 from nova_accel.testing import fabric_manager
 from nova_accel.testing import fake_fpga
@@ -45,6 +47,19 @@ class TestStart(started.StartedTestCase):
         CONF.set_override('device_spec', [line], 'nova_accel')
         error = self.assertRaises(exceptions.InvalidDeviceSpec, self.start)
         self.assertIn(line, str(error))
+
+    def test_the_report_of_nova_compute_tells_the_devices(self):
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.guru_report._FACTS', {})
+        )
+        self.start()
+        report = guru_meditation_report.TextGuruMeditation
+        title, section = report.persistent_sections.pop()
+        self.assertEqual(guru_report.TITLE, title)
+        told = str(section().data)
+        self.assertIn('none came', told)
+        self.assertIn('units', told)
+        self.assertIn('pci_0000_', told)
 
     def test_the_start_does_not_wait_for_the_api(self):
         self.api.refuse = True

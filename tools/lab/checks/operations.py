@@ -12,10 +12,16 @@
 
 """Operations of servers in device VMs keep, free and move devices."""
 
+import json
+
 from lab import glance
+from lab import nova
+from lab import processes
+from lab import settings
 from lab.checks import cloud
 from lab.checks import real_servers
 from lab.checks import registry
+from lab.device_vm import machine
 
 _ALL, _ALL_SEEN = real_servers.ALL, real_servers.ALL_SEEN
 
@@ -106,3 +112,55 @@ def resize(evidence: registry.Evidence) -> None:
         registry.expect(
             len(real_servers.mdevs()) == 2, f'mdevs: {real_servers.mdevs()}'
         )
+
+
+@real_servers.check('operations')
+def guest_killed(evidence: registry.Evidence) -> None:
+    """A guest that is removed without Nova is named, until it is back."""
+    with real_servers.server(evidence, *real_servers.MDEVS) as server:
+        server.sees(real_servers.MDEVS_SEEN)
+        registry.expect(not _findings(server.id), 'something is amiss before')
+        machine.A.run(
+            f'virsh -q destroy {server.id} && virsh -q undefine {server.id}'
+        )
+        # A comparison each minute, and a report after it.
+        registry.expect_soon(
+            'findings',
+            lambda: [found['kind'] for found in _findings(server.id)],
+            ['guest_gone'],
+            seconds=180,
+        )
+        (found,) = _findings(server.id)
+        evidence(f'{found["host"]}: {found["words"]}')
+        registry.expect(
+            found['remedy'] == f'openstack server reboot --hard {server.id}',
+            found['remedy'],
+        )
+        server.act('reboot', '--hard')
+        server.sees(real_servers.MDEVS_SEEN)
+        registry.expect_soon(
+            'findings',
+            lambda: _findings(server.id),
+            [],
+            seconds=120,
+        )
+
+
+def _findings(instance_uuid: str) -> list[dict[str, str]]:
+    """What hosts have found amiss with a server."""
+    fleet = processes.run(
+        [
+            settings.BIN / 'nova-accel-manage',
+            '--config-file',
+            nova.api_file(),
+            'fleet',
+            'list',
+            # With --drift, the status is 1 if there are any.
+            '--json',
+        ]
+    )
+    return [
+        found
+        for found in json.loads(fleet)['findings']
+        if found['server'] == instance_uuid
+    ]

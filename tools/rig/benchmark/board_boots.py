@@ -26,6 +26,7 @@ import dataclasses
 import random
 from typing import Any
 
+from rig.benchmark import progress_bar
 from rig.loopback import board_cloud
 from rig.loopback import board_host
 
@@ -107,9 +108,15 @@ def figures(
     boots: int, hosts: int, sizes: Sequence[int], seed: int = 0
 ) -> dict[str, Any]:
     """What became of so many servers on so many boards."""
-    with board_cloud.BoardCloud(
-        [board_host.BoardHost(f'board-{number}') for number in range(hosts)]
-    ) as cloud:
+    with (
+        board_cloud.BoardCloud(
+            [
+                board_host.BoardHost(f'board-{number}')
+                for number in range(hosts)
+            ]
+        ) as cloud,
+        progress_bar.shown('Boots', boots) as tell,
+    ):
         steps = Boots(
             cloud,
             sizes,
@@ -117,6 +124,7 @@ def figures(
         )
         while steps.tally.booted < boots:
             steps.step()
+            tell(steps.tally.booted)
     return {
         'boards': hosts,
         'gpus_of_servers': list(sizes),

@@ -36,7 +36,9 @@ from oslo_utils import uuidutils
 
 from nova_accel.model import naming
 from nova_accel.testing import scheduling
+from rig.benchmark import progress_bar
 from rig.loopback import bare_scheduler
+from rig.loopback import checked_schemas
 from rig.loopback import crowd
 from rig.stubs import stock
 
@@ -67,6 +69,7 @@ class Claims(fixtures.Fixture):
         # Placement logs each claim that is lost.
         self.useFixture(fixtures.FakeLogger())
         self.useFixture(crowd.PlacementWorkers(1))
+        self.useFixture(checked_schemas.CheckedSchemas())
         self._placement = self.useFixture(scheduling.Placement())
         self.useFixture(
             fixtures.MonkeyPatch(
@@ -188,11 +191,14 @@ def measure(boots: int) -> dict[str, Any]:
     """Schedule so many servers, or a few more."""
     rounds: list[_Round] = []
     begin = time.monotonic()
-    with Claims() as claims:
-        while sum(each.servers for each in rounds) < boots:
+    done = 0
+    with Claims() as claims, progress_bar.shown('Boots', boots) as tell:
+        while done < boots:
             rounds.append(claims.run(is_known=len(rounds) % 2 == 0))
+            done += rounds[-1].servers
+            tell(done)
     return {
-        'boots': sum(each.servers for each in rounds),
+        'boots': done,
         'at_once': [_LEAST, _MOST],
         'rounds': len(rounds),
         'refused': sum(each.refused for each in rounds),

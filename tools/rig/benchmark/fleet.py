@@ -53,10 +53,12 @@ def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
 def measure(devices: int) -> dict[str, Any]:
     """CPU times in seconds, the least of five times.
 
-    One drift of each kind is in the fleet, so it has 400 devices at least.
+    One drift and one finding of each kind are in the fleet, so it has 400
+    devices at least.
     """
     simulated = simulated_fleet.SimulatedFleet(devices)
     simulated.drift()
+    simulated.find()
     join_s, joined = _timed(
         lambda: fleet.join(simulated.ours, simulated.nova, simulated.placement)
     )
@@ -66,6 +68,7 @@ def measure(devices: int) -> dict[str, Any]:
         'devices': devices,
         'units': len(simulated.units),
         'drifts': len(joined.drifts),
+        'findings': len(joined.findings),
         'join_s': round(join_s, 3),
         'draw_s': round(draw_s, 3),
         'bytes': len(text.encode()),

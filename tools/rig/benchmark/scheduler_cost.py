@@ -184,12 +184,19 @@ def _timed_database(watch: turns.Stopwatch) -> Iterator[None]:
     """Time the calls of the database, each with its transaction and rows."""
     deadline = limits.deadline
 
-    @contextlib.contextmanager
-    def timed(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        with watch, deadline(*args, **kwargs) as found:
-            yield found
+    class Timed:
+        """Takes hardly any time itself."""
 
-    with fixtures.MonkeyPatch('nova_accel.db.limits.deadline', timed):
+        def __enter__(self) -> None:
+            watch.__enter__()
+            self._deadline = deadline()
+            self._deadline.__enter__()
+
+        def __exit__(self, *fault: Any) -> None:
+            self._deadline.__exit__(*fault)
+            watch.__exit__()
+
+    with fixtures.MonkeyPatch('nova_accel.db.limits.deadline', Timed):
         yield
 
 

@@ -35,8 +35,8 @@ from nova.scheduler import weights
 from nova.scheduler.client import report
 from oslo_utils import uuidutils
 
-from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidate_filter
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import weigher
 
 #: Nova sets these for each request.
@@ -122,7 +122,7 @@ class BareScheduler(manager.SchedulerManager):
 def _copied(group: 'objects.RequestGroup') -> 'objects.RequestGroup':
     copied = group.obj_clone()
     copied.provider_uuids = []
-    asked_groups.remember(copied, asked_groups.of(group))
+    copied.asked = our_group.asked(group)
     return copied
 
 

@@ -30,8 +30,11 @@ from oslo_config import cfg
 import yaml
 
 from nova_accel.testing import database
+from rig.loopback import checked_schemas
 from rig.loopback import clients
 from rig.loopback import kept_connections
+from rig.loopback import made_once
+from rig.loopback import quiet_libraries
 from rig.loopback import shared_statements
 from rig.loopback import woken_workers
 from rig.serving import nova_conf
@@ -85,10 +88,13 @@ class ControlPlane:
         self.useFixture(kept_connections.KeptConnections())
         self.useFixture(shared_statements.SharedStatements())
         self.useFixture(woken_workers.WokenWorkers())
+        self.useFixture(checked_schemas.CheckedSchemas())
+        self.useFixture(made_once.MadeOnce())
         super().setUp()  # type: ignore[misc]
 
     def _listen(self) -> None:
         """Listen on an address, with Keystone and the API's database."""
+        self.useFixture(quiet_libraries.QuietLibraries())
         self.server = self.useFixture(wsgi_server.WsgiServer(self.PORT))
         self.url = self.server.url
         self._setup_identity()

@@ -12,9 +12,13 @@
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+import jsonschema
 import testtools
 
 from nova_accel.api.schemas import host
+from nova_accel.model import finding
 from nova_accel.model import host_contract
 
 #: The keys that every API knows. A newer one has to have a contract in
@@ -82,7 +86,39 @@ class TestReport(testtools.TestCase):
                     host_contract.DEVICE_SINCE,
                     host_contract.DEPLOYABLE_SINCE,
                     host_contract.HANDLE_SINCE,
+                    host_contract.FINDING_SINCE,
                 )
                 for number in since.values()
             ),
+        )
+
+    def test_a_finding_has_all_keys(self) -> None:
+        """It is as new as they are; one that comes later has a contract."""
+        part: Any = host.REPORT
+        keys = part['properties']['findings']['items']['properties'].keys()
+        self.assertEqual(
+            finding.Finding('mdev', 'destroyed').to_dict().keys()
+            | host_contract.FINDING_SINCE.keys(),
+            keys,
+        )
+
+    @given(
+        st.lists(
+            st.builds(
+                finding.Finding,
+                st.sampled_from(finding.Kind) | st.just('a_newer_one'),
+                st.text(max_size=2 * finding.MAX_WORDS),
+                st.booleans(),
+                st.none() | st.uuids().map(str) | st.text(max_size=9),
+                st.none() | st.text(max_size=300),
+            ),
+            max_size=3,
+        )
+    )
+    def test_whatever_a_host_tells_is_accepted(
+        self, found: list[finding.Finding]
+    ) -> None:
+        part: Any = host.REPORT
+        jsonschema.validate(
+            finding.told(found), part['properties']['findings']
         )

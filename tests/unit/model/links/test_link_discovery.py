@@ -96,14 +96,6 @@ class TestMeshes(testtools.TestCase):
         meshes = list(link_discovery.meshes(pairs('ab', 'bc', 'cd', 'da')))
         self.assertEqual([2, 2], [len(each.members) for each in meshes])
 
-    def test_a_link_that_is_down(self):
-        some = pairs('ab', 'cd')
-        found = link_discovery.meshes(some, frozenset(some[:1]))
-        self.assertEqual(
-            {'ab': False, 'cd': True},
-            {''.join(sorted(each.members)): each.is_able for each in found},
-        )
-
     @hypothesis.given(
         strategies.sets(
             strategies.frozensets(

@@ -17,6 +17,7 @@ import hypothesis
 from hypothesis import strategies
 import testtools
 
+from nova_accel.model.links import link_faults
 from nova_accel.model.links import link_sets
 from nova_accel.model.links import link_tree
 
@@ -29,19 +30,37 @@ def a_set(kind, members, **keys):
 
 DEVICES = 'abcdefghij'
 
-SETS = strategies.lists(
-    strategies.builds(
-        link_sets.LinkSet,
-        strategies.sampled_from(list(Kind)),
-        strategies.frozensets(
-            strategies.sampled_from(DEVICES), min_size=1, max_size=8
-        ),
-        strategies.booleans(),
-        strategies.booleans(),
-        strategies.sampled_from(['', 'one', 'other']),
-    ),
-    max_size=12,
-)
+
+@strategies.composite
+def of_devices(draw):
+    """Sets, of which some have links that are down."""
+    pairs = list(map(frozenset, itertools.combinations(DEVICES, 2)))
+    down = draw(strategies.frozensets(strategies.sampled_from(pairs)))
+    return list(
+        link_faults.marked(
+            draw(
+                strategies.lists(
+                    strategies.builds(
+                        link_sets.LinkSet,
+                        strategies.sampled_from(list(Kind)),
+                        strategies.frozensets(
+                            strategies.sampled_from(DEVICES),
+                            min_size=1,
+                            max_size=8,
+                        ),
+                        strategies.booleans(),
+                        strategies.booleans(),
+                        strategies.sampled_from(['', 'one', 'other']),
+                    ),
+                    max_size=12,
+                )
+            ),
+            down,
+        )
+    )
+
+
+SETS = of_devices()
 
 
 @strategies.composite
@@ -175,6 +194,62 @@ class TestNvlinkAndSwitches(testtools.TestCase):
         self.assertEqual(2, len(made.left_out))
 
 
+class TestFailedLinks(testtools.TestCase):
+    """GPUs are a to d, and network cards m and n."""
+
+    def made(self, *down, others=()):
+        mesh = a_set(Kind.NVLINK, 'abcd', down=frozenset(map(frozenset, down)))
+        made = link_tree.made([mesh, *others], dict.fromkeys('mn', 'NIC'))
+        self.assertEqual((), made.left_out)
+        return {
+            ''.join(sorted(node.members)): {
+                trait.removeprefix('CUSTOM_NOVA_ACCEL_')
+                for trait in node.traits
+            }
+            for node in made.tree.nodes
+        }
+
+    def test_the_pairs_that_need_no_such_link(self):
+        self.assertEqual(
+            {'abcd': set(), 'ac': {'NVLINK_2'}, 'bd': {'NVLINK_2'}},
+            self.made('ab'),
+        )
+
+    def test_a_pair_of_a_switch_is_one_place(self):
+        switches = a_set(Kind.PCIE, 'abm'), a_set(Kind.PCIE, 'cdn')
+        self.assertEqual(
+            {
+                'abcdmn': set(),
+                'abm': {'PCIE_2', 'PCIE_3'},
+                'cdn': {'PCIE_2', 'PCIE_3', 'NVLINK_2'},
+            },
+            self.made('ab', others=switches),
+        )
+        self.assertEqual(
+            {
+                'abcdmn': set(),
+                'abm': {'PCIE_2', 'PCIE_3', 'NVLINK_2'},
+                'cdn': {'PCIE_2', 'PCIE_3', 'NVLINK_2'},
+            },
+            self.made('ac', others=switches),
+        )
+
+    def test_a_set_without_a_place_has_no_parts(self):
+        mesh = a_set(Kind.NVLINK, 'bcd', down=frozenset({frozenset('bc')}))
+        made = link_tree.made([a_set(Kind.NVLINK, 'abef'), mesh])
+        self.assertEqual({frozenset('abef')}, set(of_tree(made)))
+
+    def test_a_part_that_would_be_too_deep(self):
+        sets = [
+            a_set(Kind.PCIE, (DEVICES + 'kl')[:size], name=str(size))
+            for size in range(5, 4 + link_sets.MAX_DEPTH)
+        ]
+        mesh = a_set(Kind.NVLINK, 'abcd', down=frozenset({frozenset('ab')}))
+        made = link_tree.made([mesh, *sets])
+        told = [text for text in made.left_out if 'the nvlink set' in text]
+        self.assertEqual(2, len(told), made.left_out)
+
+
 class TestProperties(testtools.TestCase):
     @hypothesis.given(
         SETS,
@@ -195,10 +270,14 @@ class TestProperties(testtools.TestCase):
         with_nvlink = frozenset().union(
             *(each.members for each in sets if each.kind is Kind.NVLINK)
         )
+        faulty = [each for each in sets if each.down]
         for node in nodes:
             self.assertTrue(node.sets)
             for each in node.sets:
-                self.assertIn(each, sets)
+                self.assertTrue(
+                    each in sets
+                    or any(each.members < other.members for other in faulty)
+                )
                 self.assertLessEqual(each.members, node.members)
                 more = node.members - each.members
                 self.assertTrue(
@@ -228,10 +307,24 @@ class TestProperties(testtools.TestCase):
 
     @hypothesis.given(SETS)
     def test_no_faulty_set_moves_another_one(self, sets):
-        """Whether sets can be used now changes no place."""
-        able = [dataclasses.replace(each, is_able=True) for each in sets]
+        """Faults take no place away, and no promise of another set."""
+        able = [
+            dataclasses.replace(each, is_able=True, down=frozenset())
+            for each in sets
+        ]
         before, after = [
-            {node.members for node in link_tree.made(some).tree.nodes}
+            {
+                node.members: {(each.kind, each.members) for each in node.sets}
+                for node in link_tree.made(some).tree.nodes
+            }
             for some in (able, sets)
         ]
-        self.assertEqual(before, after)
+        for members, those in before.items():
+            self.assertLessEqual(those, after.pop(members))
+        # What is left are parts of sets with failed links.
+        for those in after.values():
+            for kind, part in those:
+                self.assertEqual(Kind.NVLINK, kind)
+                self.assertTrue(
+                    any(each.down and part < each.members for each in sets)
+                )

@@ -221,6 +221,42 @@ class TestJoined(testtools.TestCase):
             list(map(links, joined.devices)),
         )
 
+    def test_a_link_that_is_down(self):
+        """Each pool promises what its GPUs are still joined for."""
+        names = [device.name for device in self.gpus]
+        pairs = frozenset(map(frozenset, itertools.combinations(names, 2)))
+        joined = self.joined(
+            None, pairs=pairs, down=frozenset({frozenset(names[:2])})
+        )
+        self.assertEqual([{'NVLINK_2'}] * 4, list(map(links, joined.devices)))
+        self.assertEqual(
+            [set(names), {names[0], names[2]}, {names[1], names[3]}],
+            [set(node.members) for node in joined.tree.nodes],
+        )
+        bridge = frozenset({frozenset(names[:2])})
+        joined = self.joined(None, pairs=bridge, down=bridge)
+        self.assertEqual([set()] * 4, list(map(links, joined.devices)))
+
+    def test_a_link_of_an_operators_set_is_down(self):
+        line = device_spec.parse(
+            [
+                '{"vendor_id": "10de", "driver": "pci", "pool": "link", '
+                '"links": {"nvlink": [["0000:01:00.0", "0000:02:00.0"], '
+                '["0000:03:00.0", "0000:04:00.0"]]}}'
+            ],
+            ['pci'],
+        )[0]
+        names = [device.name for device in self.gpus]
+        joined = self.joined(
+            None,
+            lines=dict.fromkeys(names, line),
+            down=frozenset({frozenset(names[:2])}),
+        )
+        self.assertEqual(
+            [set(), set(), {'NVLINK_2'}, {'NVLINK_2'}],
+            list(map(links, joined.devices)),
+        )
+
     def test_sets_that_cross(self):
         devices = [a_gpu(1, numa_node=0), a_gpu(2, numa_node=1)]
         devices.append(a_gpu(3, numa_node=1))

@@ -22,6 +22,7 @@ import testtools
 from nova_accel.host import fabric_manager
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import host_findings
 from nova_accel.model import pci_address
 from nova_accel.testing import fabric_manager as simulated
 from nova_accel.virt.fabric import fabric_need
@@ -98,6 +99,7 @@ class BoardTestCase(testtools.TestCase):
             )
         )
         self.need = Need()
+        self.findings = host_findings.Findings()
         self.start()
 
     def start(self, boot='boot1', wait_s=5):
@@ -111,6 +113,7 @@ class BoardTestCase(testtools.TestCase):
             self.need,
             wait_s,
             20,
+            self.findings,
         )
         self.fabric.begin()
 

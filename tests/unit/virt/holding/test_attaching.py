@@ -27,6 +27,7 @@ from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import arq_types
+from nova_accel.model import host_findings
 from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.state import durable_file
@@ -72,6 +73,7 @@ class TestAttachments(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
+        self.findings = host_findings.Findings()
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
         self.host = reports.SimulatedHost(
             HOST, regions=(1, 1), serials=((0, 'S1'),)
@@ -119,6 +121,7 @@ class TestAttachments(testtools.TestCase):
                 HOST, self, {'fake': self.driver}, lambda uuid: None
             ),
             types.SimpleNamespace(released=self.note_released),
+            self.findings,
         )
 
     def acquire(self, instance=INSTANCE, bus=0):
@@ -1001,7 +1004,7 @@ class TestAttachments(testtools.TestCase):
         records = []
         handler = logging.Handler()
         handler.emit = records.append
-        logger = logging.getLogger('nova_accel.virt.holding.attaching')
+        logger = logging.getLogger('nova_accel.virt.holding')
         logger.addHandler(handler)
         self.addCleanup(logger.removeHandler, handler)
         self.acquire()

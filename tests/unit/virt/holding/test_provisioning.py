@@ -17,6 +17,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import host_binding
+from nova_accel.model import host_findings
 from nova_accel.model import pci_address
 from nova_accel.virt.holding import provisioning
 
@@ -87,6 +88,7 @@ class TestProvisioning(testtools.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.api = Api()
+        self.findings = host_findings.Findings()
         self.attachments = Attachments(
             first=(an_arq('a'), an_arq('b'), an_arq('c', None)),
             second=(an_arq('d'),),
@@ -94,7 +96,9 @@ class TestProvisioning(testtools.TestCase):
         )
 
     def start(self, *mdevs):
-        return provisioning.Provisioning(self.api, self.attachments, mdevs)
+        return provisioning.Provisioning(
+            self.api, self.attachments, mdevs, self.findings
+        )
 
     def test_what_is_missing_is_made(self):
         found = self.start('a')

@@ -19,6 +19,7 @@ import oslo_messaging
 from oslo_utils import uuidutils
 
 from nova_accel.model import arq_types
+from nova_accel.model import finding
 from nova_accel.testing import libvirt
 from nova_accel.virt.holding import attach_journal
 from unit.virt import planted
@@ -361,6 +362,223 @@ class TestFaults(planted.ReconcileTestCase):
         self.repair()
         self.assertIn('may give its devices away', self.log.output)
         self.assertEqual(({'active'}, set()), self.roles(server))
+
+
+class TestFindings(planted.ReconcileTestCase):
+    def setUp(self):
+        super().setUp()
+        self.findings = self.board.findings
+
+    def found(self):
+        """The kind of each finding, and whether the host has repaired it."""
+        return {
+            (found.kind, found.instance_uuid): found.is_repaired
+            for found in self.findings.all()
+        }
+
+    def words(self):
+        return '\n'.join(found.words for found in self.findings.all())
+
+    def run_anew(self):
+        self.reconciler._compared_at = float('-inf')
+        self.reconciler.run()
+
+    def test_all_is_well(self):
+        for _number in range(3):
+            self.boot()
+        self.nova.calls.clear()
+        self.repair()
+        self.assertEqual({}, self.found())
+        # A second look at Nova is for what seems to be amiss.
+        self.assertEqual(1, self.nova.calls.count('InstanceList.get_by_host'))
+
+    def test_a_guest_that_is_gone_until_it_is_back(self):
+        well, server = self.boot(), self.boot()
+        definition = self.domain(server).XMLDesc(0)
+        self.lose_guest(server)
+        before = self.everything()
+        self.repair()
+        told = {(finding.Kind.GUEST_GONE, server.uuid): False}
+        self.assertEqual(told, self.found())
+        self.assertIn(server.uuid, self.log.output)
+        self.assertNotIn(well.uuid, self.log.output)
+        for _again in range(2):
+            self.reconciler.run()
+        self.assertEqual(told, self.found())
+        self.assertEqual(1, self.log.output.count('is amiss'))
+        self.assertEqual(before, self.everything())
+        self.connection.defineXML(definition).create()
+        # Each cycle looks at it, and the next pass is far away.
+        self.reconciler.run()
+        self.assertEqual({}, self.found())
+        self.nova.calls.clear()
+        self.reconciler.run()
+        self.assertEqual([], self.nova.calls)
+
+    def test_a_guest_that_has_just_stopped(self):
+        """Nova stops its server soon; if not, it is told."""
+        for is_told in (False, True):
+            server = self.boot()
+            self.domain(server).destroy()
+            self.repair()
+            self.assertEqual({}, self.found())
+            if not is_told:
+                server.vm_state = 'stopped'
+            self.reconciler.run()
+            self.assertEqual(
+                {(finding.Kind.GUEST_STOPPED, server.uuid): False}
+                if is_told
+                else {},
+                self.found(),
+            )
+
+    def test_an_operation_that_begins_meanwhile(self):
+        """Nova had the server idle, and then destroyed its guest."""
+        server = self.boot()
+        look = self.reconciler._look
+
+        def look_and_stop(consumers):
+            host = look(consumers)
+            self.lose_guest(server)
+            server.task_state = 'rebooting_hard'
+            return host
+
+        self.reconciler._look = look_and_stop
+        self.repair()
+        self.assertEqual({}, self.found())
+
+    def test_a_device_that_the_guest_lacks(self):
+        server = self.boot(2)
+        self.repair()
+        self.assertEqual({}, self.found())
+        self.reconciler.run()
+        self.assertEqual(
+            {(finding.Kind.NOT_IN_GUEST, server.uuid): False}, self.found()
+        )
+
+    def test_a_guest_that_nova_does_not_know(self):
+        server = self.boot()
+        self.delete(server)
+        self.repair()
+        self.assertEqual(
+            {(finding.Kind.GUEST_WITHOUT_SERVER, server.uuid): False},
+            self.found(),
+        )
+        self.lose_guest(server)
+        self.repair()
+        self.assertEqual(
+            {(finding.Kind.BINDING, server.uuid): True}, self.found()
+        )
+
+    def test_what_is_repaired_is_told_until_the_next_pass_ends(self):
+        plants = [getattr(self, plant)() for plant in self.PLANTS]
+        self.repair()
+        told = self.found()
+        self.assertEqual({True}, set(told.values()))
+        self.assertIn((finding.Kind.MDEV, None), told)
+        self.assertLessEqual(
+            {
+                server.uuid
+                for server, _expected in plants
+                if server.uuid in self.words()
+                or (finding.Kind.BINDING, server.uuid) in told
+            },
+            {server.uuid for server, _expected in plants},
+        )
+        self.assertEqual(
+            len(self.PLANTS) - 1,
+            len([1 for kind, _uuid in told if kind == finding.Kind.BINDING]),
+        )
+        self.repair()
+        self.assertEqual({}, self.found())
+
+    def test_what_the_api_has_lost(self):
+        server = self.boot()
+        self.lose_arq(self.arqs(server)[0]['uuid'])
+        for _again in range(2):
+            self.repair()
+            self.assertEqual(
+                {(finding.Kind.NOT_IN_API, server.uuid): False}, self.found()
+            )
+
+    def test_a_damaged_journal(self):
+        server = self.boot()
+        path = next(self.state.glob('nova_accel/*/*.json'))
+        path.write_text('{"attem')
+        self.start()
+        self.host.cycle._idle.wait(30)
+        self.repair()
+        told = dict(
+            zip(
+                (
+                    (found.kind, found.instance_uuid)
+                    for found in self.board.findings.all()
+                ),
+                (found.words for found in self.board.findings.all()),
+                strict=True,
+            )
+        )
+        self.assertIn(str(path), told[finding.Kind.JOURNAL, server.uuid])
+
+    def test_a_stale_allocation(self):
+        server = self.nova.add_instance(planted.THERE)
+        (allocation,) = self.vgpus(1)
+        self.nova.allocations[server.uuid] = {allocation.rp_uuid: {'VGPU': 1}}
+        self.repair()
+        self.assertEqual({}, self.found())
+        self.repair()
+        self.assertEqual(
+            {(finding.Kind.ALLOCATION, server.uuid): True}, self.found()
+        )
+
+    def test_what_fails(self):
+        self.plant_a_mediated_device_that_nobody_has()
+
+        def refuse(_device):
+            raise libvirt.libvirt_error('the device is stuck')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.testing.libvirt.MediatedDevice.destroy', refuse
+        ):
+            self.repair()
+        self.assertEqual({(finding.Kind.MDEV, None): False}, self.found())
+        self.assertIn('the device is stuck', self.words())
+        self.repair()
+        self.assertEqual({(finding.Kind.MDEV, None): True}, self.found())
+
+    def test_a_comparison_that_fails(self):
+        with fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.list_guests',
+            TestFaults.libvirt_is_away,
+        ):
+            self.run_anew()
+        self.assertEqual({(finding.Kind.NOT_DONE, None): False}, self.found())
+        self.assertIn('libvirt does not list its guests', self.words())
+        self.run_anew()
+        self.assertEqual({}, self.found())
+
+    def test_a_service_that_does_not_answer_is_no_finding(self):
+        server = self.boot()
+        self.lose_guest(server)
+        self.repair()
+        told = self.found()
+        self.nova.fault = oslo_messaging.MessagingTimeout('nova is away')
+        self.run_anew()
+        self.nova.fault = None
+        self.api.refuse = True
+        self.run_anew()
+        self.assertEqual(told, self.found())
+
+    def test_news_are_reported_at_once(self):
+        hurried = []
+        self.reconciler._hurry = lambda: hurried.append(True)
+        self.run_anew()
+        self.assertEqual([], hurried)
+        self.lose_guest(self.boot())
+        for _again in range(2):
+            self.run_anew()
+            self.reconciler.run()
+        self.assertEqual([True], hurried)
 
 
 class TestRun(planted.ReconcileTestCase):

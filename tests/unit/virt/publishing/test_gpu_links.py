@@ -178,8 +178,29 @@ class TestPairs(GpuLinksTestCase):
         self.tell(1, 1)
         self.now += gpu_links.LOOK_AGAIN_S
         self.assertEqual(({pair}, {pair}), self.pairs())
-        # After a restart there is no set to keep in its place.
+        # It is known which link has failed after a restart, too.
         self.start()
+        self.assertEqual(({pair}, {pair}), self.pairs())
+        self.tell(1, 1, 2)
+        self.now += gpu_links.LOOK_AGAIN_S
+        self.assertEqual(({pair}, frozenset()), self.pairs())
+
+    def test_a_guests_gpu_loses_no_link(self):
+        """The other GPU may say so, because the guest's is not started."""
+        before = self.pairs()
+        self.bind('vfio-pci', 1)
+        del self.told[1]
+        self.tell(2, 1)
+        self.now += gpu_links.LOOK_AGAIN_S
+        self.assertEqual(before, self.pairs())
+        self.assertEqual(2, self.calls)
+
+    def test_another_card_has_lost_nothing(self):
+        self.gpus[0] = a_gpu(1, 'first')
+        self.pairs()
+        self.gpus[0] = a_gpu(1, 'second')
+        self.tell(1, 1)
+        self.now += gpu_links.LOOK_AGAIN_S
         self.assertEqual((frozenset(), frozenset()), self.pairs())
 
 

@@ -25,6 +25,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import host_findings
 from nova_accel.model import host_view
 from nova_accel.model import naming
 from nova_accel.model import pci_address
@@ -80,6 +81,7 @@ class ProvidersTestCase(testtools.TestCase):
         super().setUp()
         self.nova = self.useFixture(nova_records.NovaRecords())
         self.log = self.useFixture(fixtures.FakeLogger())
+        self.findings = host_findings.Findings()
         self.state = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.orders = standing_orders.Orders(1)
         self.awaited = frozenset()
@@ -113,6 +115,7 @@ class ProvidersTestCase(testtools.TestCase):
             None,
             None,
             self,
+            self.findings,
         )
         self.providers = host_providers.Providers(
             NODE,

@@ -10,20 +10,29 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import json
 import pathlib
 
 import fixtures
 import testtools
 
 from nova_accel.model.links import link_discovery
+from nova_accel.model.links import nvlink_peers
 from nova_accel.virt.publishing import link_memory
 
 KNOWN = link_memory.Known(
     {
         '0000:1b:00.0': link_memory.KnownGpu(
-            '1420', 3, True, frozenset({'0000:c5:00.0'})
+            '1420',
+            3,
+            True,
+            nvlink_peers.Peers(
+                frozenset({'0000:c5:00.0'}), frozenset({'0000:43:00.0'})
+            ),
         ),
-        '0000:43:00.0': link_memory.KnownGpu(None, None, False, frozenset()),
+        '0000:43:00.0': link_memory.KnownGpu(
+            None, None, False, nvlink_peers.Peers()
+        ),
     },
     (link_discovery.Partition(frozenset({1, 3})),),
 )
@@ -44,6 +53,15 @@ class TestLinkMemory(testtools.TestCase):
         self.assertEqual(link_memory.Known(), self.reopened().read())
         self.reopened().write(KNOWN)
         self.assertEqual(KNOWN, self.reopened().read())
+
+    def test_a_file_of_an_earlier_release(self):
+        self.reopened().write(KNOWN)
+        content = json.loads(self.path.read_text())
+        for gpu in content['gpus'].values():
+            del gpu['lost_peers']
+        self.path.write_text(json.dumps(content))
+        peers = self.reopened().read().gpus['0000:1b:00.0'].peers
+        self.assertEqual(({'0000:c5:00.0'}, frozenset()), peers)
 
     def test_nothing_is_written_if_nothing_is_known(self):
         self.reopened().write(link_memory.Known())

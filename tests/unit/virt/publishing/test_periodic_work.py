@@ -15,6 +15,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model import host_findings
 from nova_accel.virt.publishing import periodic_work
 
 LONG_S = 3600
@@ -25,10 +26,11 @@ class TestCycle(testtools.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.cycles = 0
+        self.findings = host_findings.Findings()
 
     def begun(self, interval_s=LONG_S):
         """A worker that has taken its step once."""
-        made = periodic_work.Cycle(interval_s)
+        made = periodic_work.Cycle(interval_s, self.findings)
         made.begin([('Not counted', self.count)])
         self.end(made)
         return made
@@ -55,7 +57,7 @@ class TestCycle(testtools.TestCase):
         """What it is about may have come too late for that one."""
         may_end = threading.Event()
         self.addCleanup(may_end.set)
-        waiting = periodic_work.Cycle(LONG_S)
+        waiting = periodic_work.Cycle(LONG_S, self.findings)
         waiting.begin(
             [
                 ('Not awaited', lambda: may_end.wait(10)),
@@ -76,10 +78,12 @@ class TestCycle(testtools.TestCase):
         """As in Nova's tests, and those of crashes."""
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova.thread_pool_factory.spawn', lambda work: work()
+                'nova_accel.nova_releases.spawn', lambda work: work()
             )
         )
-        periodic_work.Cycle(LONG_S).begin([('Not counted', self.count)])
+        periodic_work.Cycle(LONG_S, self.findings).begin(
+            [('Not counted', self.count)]
+        )
         self.assertEqual(1, self.cycles)
 
     def test_nova_ends(self):
@@ -89,7 +93,7 @@ class TestCycle(testtools.TestCase):
             raise RuntimeError('shutdown has been started')
 
         made = self.begun()
-        with fixtures.MonkeyPatch('nova.thread_pool_factory.spawn', end):
+        with fixtures.MonkeyPatch('nova_accel.nova_releases.spawn', end):
             made.hurry()
         self.assertIn('shutdown', self.log.output)
         made.hurry()
@@ -112,7 +116,7 @@ class TestCycle(testtools.TestCase):
             exceptions.ServiceUnavailable('away'),
         )
         names = ('one', 'two', 'three')
-        made = periodic_work.Cycle(LONG_S)
+        made = periodic_work.Cycle(LONG_S, self.findings)
         made.begin(
             [failing(*each) for each in zip(names, errors, strict=True)]
         )
@@ -128,9 +132,9 @@ class TestCycle(testtools.TestCase):
             self.count()
             raise SystemExit()
 
-        made = periodic_work.Cycle(LONG_S)
+        made = periodic_work.Cycle(LONG_S, self.findings)
         with fixtures.MonkeyPatch(
-            'nova.thread_pool_factory.spawn', lambda work: work()
+            'nova_accel.nova_releases.spawn', lambda work: work()
         ):
             self.assertRaises(SystemExit, made.begin, [('Not left', leave)])
             self.assertRaises(SystemExit, made.hurry)

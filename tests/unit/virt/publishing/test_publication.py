@@ -18,8 +18,10 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import findings
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
+from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import host_view
 from nova_accel.testing import accelerator_api
@@ -45,7 +47,7 @@ class TestPublisher(testtools.TestCase):
             HOST, reports.SimulatedHost(HOST).node_uuid, 'service'
         )
         self.board = host_view.Board(host_view.View(node.uuid))
-        self.cycle = periodic_work.Cycle(LONG_S)
+        self.cycle = periodic_work.Cycle(LONG_S, self.board.findings)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(self.cycle._idle.wait, 30)
         self.publisher = publication.Publisher(
@@ -170,6 +172,23 @@ class TestPublisher(testtools.TestCase):
             self.publisher.refresh()
         self.assertEqual(1, self.log.output.count('0000:01:00.0: broken'))
 
+    def test_a_refused_device_is_a_finding_until_it_is_offered(self):
+        self.have(1, refused=('0000:01:00.0: broken',))
+        self.cycle.run()
+        self.assertEqual(
+            [(HOST, finding.Kind.REFUSED, '0000:01:00.0: broken')],
+            [
+                (found.hostname, found.what.kind, found.what.words)
+                for found in findings.read()
+            ],
+        )
+        with calls.counted() as counted:
+            self.cycle.run()
+        self.assertEqual(calls.Calls(api=1, statements=1), counted)
+        self.have(1)
+        self.cycle.run()
+        self.assertEqual([], findings.read())
+
     def test_a_failed_look_keeps_the_view(self):
         self.publisher.refresh()
         before = self.board.view
@@ -186,12 +205,13 @@ class TestPublisher(testtools.TestCase):
         """The same host with the same devices says nothing new."""
         node = host_view.Node(HOST, 'uuid', 'service')
         devices = [{'uuid': '1', 'name': 'a'}]
-        same = publication._digest(node, [{'name': 'a', 'uuid': '1'}])
-        self.assertEqual(publication._digest(node, devices), same)
+        same = publication._digest(node, [{'name': 'a', 'uuid': '1'}], [])
+        self.assertEqual(publication._digest(node, devices, []), same)
         for other in (
-            publication._digest(node, []),
+            publication._digest(node, [], []),
+            publication._digest(node, devices, [{'kind': 'mdev'}]),
             publication._digest(
-                dataclasses.replace(node, service_host='moved'), devices
+                dataclasses.replace(node, service_host='moved'), devices, []
             ),
         ):
             self.assertNotEqual(same, other)

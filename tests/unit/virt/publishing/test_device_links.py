@@ -20,9 +20,9 @@ from nova_accel.model import device_spec
 from nova_accel.model.links import link_discovery
 from nova_accel.model.links import link_sets
 from nova_accel.testing import fake_sysfs
+from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
-from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import link_memory
 from unit.model.links import test_linked_devices
 
@@ -38,7 +38,7 @@ LINE = device_spec.parse(
 )[0]
 
 
-class TestHostLinks(testtools.TestCase):
+class TestDeviceLinks(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -53,7 +53,7 @@ class TestHostLinks(testtools.TestCase):
 
     def start(self, has_fabric=True):
         memory = link_memory.LinkMemory(self.path)
-        self.links = host_links.HostLinks(
+        self.links = device_links.DeviceLinks(
             self.fake.sysfs,
             memory,
             gpu_links.GpuLinks(self.fake.sysfs, memory, ask=self.fail),

@@ -54,7 +54,7 @@ class OfferedPartition(Protocol):
 Partitions = Callable[[], Sequence[OfferedPartition]]
 
 
-class HostLinks:
+class DeviceLinks:
     """The links of one host, looked at with its devices.
 
     :param partitions: None without a Fabric Manager

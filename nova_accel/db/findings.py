@@ -1,0 +1,57 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the hosts have found amiss: :mod:`nova_accel.model.finding`."""
+
+import sqlalchemy as sa
+
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import finding
+from nova_accel.model import fleet_sources
+
+_FINDINGS = schema.FINDINGS
+
+_ALL = sa.select(
+    _FINDINGS.c.hostname,
+    _FINDINGS.c.found_at,
+    _FINDINGS.c.kind,
+    _FINDINGS.c.words,
+    _FINDINGS.c.is_repaired,
+    _FINDINGS.c.instance_uuid,
+    _FINDINGS.c.device,
+).order_by(_FINDINGS.c.hostname, _FINDINGS.c.id)
+
+
+@engine.retried
+def read() -> list[fleet_sources.Found]:
+    """The findings of all hosts, by one statement.
+
+    They are sorted by the host, and then the ones that matter most are first.
+    """
+    with engine.reader() as connection:
+        return read_on(connection)
+
+
+def read_on(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> list[fleet_sources.Found]:
+    """As :func:`read`, as a part of its caller's transaction.
+
+    :param where: conditions for the findings that are wanted
+    """
+    return [
+        fleet_sources.Found(hostname, found_at, finding.Finding(*facts))
+        for hostname, found_at, *facts in connection.execute(
+            _ALL.where(*where)
+        )
+    ]

@@ -1,0 +1,198 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a host has found amiss, and whether it has repaired that.
+
+A host compares its journal, libvirt's guests, the accelerator API, Placement
+and its devices. Its report has what the last comparisons have found.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import enum
+import re
+from typing import Any
+
+from nova_accel.model import bounds
+from nova_accel.model import reason
+
+
+class Kind(enum.StrEnum):
+    """The kinds of findings, the ones that matter most first."""
+
+    #: Nova says that a server runs, and libvirt has no guest of it.
+    GUEST_GONE = 'guest_gone'
+    #: Nova says that a server runs, and its guest does not.
+    GUEST_STOPPED = 'guest_stopped'
+    #: A guest has accelerators, and its server is not on the host.
+    GUEST_WITHOUT_SERVER = 'guest_without_server'
+    #: A guest runs without a device that its server holds.
+    NOT_IN_GUEST = 'not_in_guest'
+    #: The API lacks ARQs that the host's journal has.
+    NOT_IN_API = 'not_in_api'
+    #: The guests of a partition of NVSwitches, and its state, disagree.
+    PARTITION = 'partition'
+    #: A file of the journal is damaged.
+    JOURNAL = 'journal'
+    #: What a server held is not given back yet.
+    NOT_RELEASED = 'not_released'
+    #: The devices of a server are not made again yet.
+    NOT_MADE = 'not_made'
+    #: What a server holds was held for nobody, or was not known.
+    BINDING = 'binding'
+    #: A mediated device was nobody's.
+    MDEV = 'mdev'
+    #: Placement counted units of a server that has left the host.
+    ALLOCATION = 'allocation'
+    #: A device that the configuration names is not offered.
+    REFUSED = 'refused'
+    #: Placement has not taken over how the providers have changed.
+    PROVIDERS = 'providers'
+    #: A step of the host's periodic work has failed.
+    NOT_DONE = 'not_done'
+    #: There are more findings than a report may have.
+    MORE = 'more'
+
+
+#: The kinds that no host repairs.
+LEFT_ALONE = frozenset(
+    {
+        Kind.GUEST_GONE,
+        Kind.GUEST_STOPPED,
+        Kind.GUEST_WITHOUT_SERVER,
+        Kind.NOT_IN_API,
+        Kind.JOURNAL,
+        Kind.REFUSED,
+        Kind.PROVIDERS,
+    }
+)
+
+#: The longest words of a finding, in characters.
+MAX_WORDS = 511
+
+#: How many findings a report has at most.
+MAX_FINDINGS = 256
+
+#: The form of a kind. A newer host may know kinds that this release does not.
+KIND = r'^[a-z_]{1,32}\Z'
+
+_ORDER = {str(kind): number for number, kind in enumerate(Kind)}
+
+#: Kind -> what an administrator can do. ``{server}`` is the server's uuid.
+_REMEDIES: Mapping[str, str] = {
+    Kind.GUEST_GONE: 'openstack server reboot --hard {server}',
+    Kind.GUEST_STOPPED: 'openstack server reboot --hard {server}',
+    Kind.GUEST_WITHOUT_SERVER: (
+        "look at the guest with virsh; Nova's option "
+        'running_deleted_instance_action removes one of a deleted server'
+    ),
+    Kind.NOT_IN_GUEST: 'openstack server reboot --hard {server}',
+    Kind.NOT_IN_API: (
+        'rebuild the server: it then acquires accelerators again'
+    ),
+    Kind.PARTITION: (
+        'look at the log of nova-compute, and list the partitions with fmpm -l'
+    ),
+    Kind.JOURNAL: (
+        'restore the file or, if the server has no accelerators, remove it, '
+        'and restart nova-compute'
+    ),
+    Kind.NOT_RELEASED: (
+        'the host tries again; if it goes on, look at the device'
+    ),
+    Kind.NOT_MADE: 'the host tries again; if it goes on, look at the device',
+    Kind.BINDING: 'the host tries again; if it goes on, look at its log',
+    Kind.MDEV: 'the host tries again; if it goes on, look at the device',
+    Kind.ALLOCATION: 'the host tries again; if it goes on, look at its log',
+    Kind.REFUSED: (
+        'cure what the host says, or take the device out of device_spec'
+    ),
+    Kind.PROVIDERS: 'restart nova-compute of the host',
+    Kind.NOT_DONE: 'the host tries again; if it goes on, look at its log',
+    Kind.MORE: 'look at the log of nova-compute',
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that was amiss.
+
+    ``kind`` is one of :class:`Kind`, or a newer host's. ``words`` say what is
+    amiss, and what the host did about it. ``is_repaired`` is False if the host
+    has left it alone, or has tried in vain. ``device`` is a PCI address in
+    sysfs' form, or the uuid of a mediated device. ``instance_uuid`` and
+    ``device`` are None where the words say all.
+    """
+
+    kind: str
+    words: str
+    is_repaired: bool = False
+    instance_uuid: str | None = None
+    device: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, as reports have it: within the API's bounds."""
+        return {
+            'kind': str(self.kind),
+            'words': reason.told(self.words, MAX_WORDS),
+            'is_repaired': self.is_repaired,
+            'instance_uuid': (
+                self.instance_uuid
+                if self.instance_uuid is not None
+                and re.match(bounds.UUID, self.instance_uuid)
+                else None
+            ),
+            'device': (
+                None
+                if self.device is None
+                else reason.told(self.device, bounds.MAX_TEXT)
+            ),
+        }
+
+    @property
+    def remedy(self) -> str:
+        """What an administrator can do, empty if nobody knows."""
+        if self.is_repaired:
+            return 'none: the host has repaired it'
+        return _REMEDIES.get(self.kind, '').replace(
+            '{server}', self.instance_uuid or '<server>'
+        )
+
+    @property
+    def _place(self) -> tuple[bool, int, str, str, str]:
+        return (
+            self.is_repaired,
+            _ORDER.get(self.kind, len(_ORDER)),
+            self.instance_uuid or '',
+            self.device or '',
+            self.words,
+        )
+
+
+def from_dict(value: Mapping[str, Any]) -> Finding:
+    """The reverse of :meth:`Finding.to_dict`."""
+    return Finding(**value)
+
+
+def told(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """The findings as a report has them, the ones that matter most first.
+
+    If there are too many, the last one says how many are left out.
+    """
+    found = sorted(set(findings), key=lambda finding: finding._place)
+    if len(found) > MAX_FINDINGS:
+        kept = MAX_FINDINGS - 1
+        found[kept:] = [
+            Finding(Kind.MORE, f'{len(found) - kept} more are only in the log')
+        ]
+    return [finding.to_dict() for finding in found]

@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The drain of a host: why, since when, until when, and who wants it."""
+
+from collections.abc import Mapping
+import datetime
+from typing import Any
+from typing import NamedTuple
+
+from nova_accel import exceptions
+from nova_accel.model import reason as reason_words
+
+#: The form of a time of ISO 8601 with a time zone.
+TIME = (
+    '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?'
+    r'([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})\Z'
+)
+
+#: The years that any database stores, in UTC, with room for any time zone.
+_YEARS = range(2000, 9999)
+
+
+class Drain(NamedTuple):
+    """Why a host is drained. Times are aware, in UTC.
+
+    ``until`` is the end that was announced, None if there is none. An overdue
+    drain goes on after it.
+    """
+
+    reason: str
+    until: datetime.datetime | None
+    is_overdue: bool
+
+    @property
+    def words(self) -> str:
+        """The drain in one line, for administrators."""
+        if self.until is None:
+            told = 'its host is drained'
+        else:
+            # Nobody plans by the second.
+            end = f'{self.until:%Y-%m-%d %H:%M} UTC'
+            told = f'its host is drained until {end}' + (
+                ', which is over' if self.is_overdue else ''
+            )
+        return f'{told}: {reason_words.printable(self.reason)}'
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            **self._asdict(),
+            'until': None if self.until is None else self.until.isoformat(),
+        }
+
+
+def from_dict(value: Mapping[str, Any]) -> Drain:
+    """The reverse of :meth:`Drain.to_dict`.
+
+    :raises KeyError, TypeError, ValueError: the value is none.
+    """
+    until = value['until']
+    return Drain(
+        value['reason'],
+        None if until is None else datetime.datetime.fromisoformat(until),
+        value['is_overdue'],
+    )
+
+
+def parse_until(text: str) -> datetime.datetime:
+    """The time of an ISO 8601 text with a time zone, in UTC.
+
+    :raises InvalidRequest: it is none, has no time zone, or is out of reach.
+    """
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise exceptions.InvalidRequest(
+            f'until: {reason_words.printable(text[:255])} is no time of ISO '
+            '8601 such as 2026-11-24T06:00:00+00:00'
+        ) from error
+    if time.tzinfo is None:
+        raise exceptions.InvalidRequest(
+            'until: the time has no time zone, such as Z or +01:00'
+        )
+    if time.year not in _YEARS:
+        raise exceptions.InvalidRequest(
+            f'until: the year {time.year} is not from {_YEARS.start} to '
+            f'{_YEARS.stop - 1}'
+        )
+    return time.astimezone(datetime.UTC)

@@ -1,0 +1,309 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``openstack accelerator host drain`` and its like."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import datetime
+import time
+from typing import Any
+
+from osc_lib import exceptions
+from osc_lib.command import command
+from rich import console
+from rich import progress
+
+from nova_accel import exceptions as our_exceptions
+from nova_accel.model import host_drain
+from nova_accel.osc import accelerator_calls
+from nova_accel.osc import drain_cloud
+from nova_accel.osc import host_emptying
+from nova_accel.osc import nova_calls
+
+COLUMNS = ('Server', 'Name', 'Status', 'Way', 'Result', 'Why')
+
+DRAIN_COLUMNS = (
+    'Host',
+    'Reason',
+    'Until',
+    'Overdue',
+    'Since',
+    'Requested by',
+    'Disabled devices',
+)
+
+#: The exit status if servers remain.
+REMAINS = 1
+
+#: The exit status if it was interrupted, as of a process that SIGINT ends.
+_INTERRUPTED = 130
+
+_MAX_CONCURRENCY = 64
+
+
+class Drain(command.Lister):
+    """Disable the devices of a host, and move its servers with devices away.
+
+    A server goes live where its devices can. A stopped one goes cold. One that
+    runs and cannot go live remains, unless --cold is given. The command can be
+    interrupted, and run again: it goes on where the servers are then. The exit
+    status is 1 if servers remain.
+    """
+
+    _rows: list[host_emptying.Row]
+    _is_interrupted = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_host(parser)
+        parser.add_argument(
+            '--reason',
+            metavar='<text>',
+            help='why; it may be left out if the host is drained already',
+        )
+        parser.add_argument(
+            '--until',
+            metavar='<time>',
+            type=_until,
+            help=(
+                'the end to announce, as 2026-11-24T06:00:00+00:00; nothing '
+                'happens by itself then'
+            ),
+        )
+        parser.add_argument(
+            '--cold',
+            action='store_true',
+            help=(
+                'shut down guests that cannot go live, and boot them on '
+                'other hosts'
+            ),
+        )
+        parser.add_argument(
+            '--dry-run',
+            action='store_true',
+            help='change nothing, and say how each server would leave',
+        )
+        parser.add_argument(
+            '--concurrency',
+            metavar='<number>',
+            type=_number(_MAX_CONCURRENCY),
+            default=2,
+            help='how many servers move at a time (default: 2)',
+        )
+        parser.add_argument(
+            '--timeout',
+            metavar='<seconds>',
+            type=_number(7 * 24 * 3600),
+            default=3600,
+            help='when to stop waiting (default: 3600)',
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        super().run(parsed_args)
+        if self._is_interrupted:
+            return _INTERRUPTED
+        if parsed_args.dry_run:
+            return 0
+        return REMAINS if host_emptying.remaining(self._rows) else 0
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        cloud = drain_cloud.DrainCloud(
+            nova_calls.client_of(self.app),
+            accelerator_calls.client_of(self.app),
+            parsed_args.host,
+        )
+        emptying = host_emptying.HostEmptying(
+            cloud,
+            allows_cold=parsed_args.cold,
+            concurrency=parsed_args.concurrency,
+            clock=time.monotonic,
+            sleep=time.sleep,
+        )
+        known = cloud.drain()
+        if parsed_args.dry_run:
+            self._rows = emptying.look()
+            return COLUMNS, [_shown(row, 'planned') for row in self._rows]
+        cloud.begin(*_wanted(known, parsed_args))
+        try:
+            self._tell_plan(emptying.look())
+            with _bar() as tell:
+                emptying.run(parsed_args.timeout, tell)
+        except KeyboardInterrupt:
+            self._is_interrupted = True
+            self.app.stderr.write(
+                'Interrupted. Migrations that have begun go on. Run the '
+                'command again to continue.\n'
+            )
+        self._rows = emptying.rows()
+        return COLUMNS, [_shown(row) for row in self._rows]
+
+    def _tell_plan(self, rows: Iterable[host_emptying.Row]) -> None:
+        for row in rows:
+            self.app.stderr.write(
+                f'{row.name or row.uuid}: {row.way}: {row.why}\n'
+            )
+
+
+class Undrain(command.Command):
+    """Enable the devices that the drain of a host has disabled.
+
+    Devices that were disabled before, or have been disabled since, stay so.
+    Servers do not come back by themselves.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_host(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        accelerator_calls.call(
+            accelerator_calls.client_of(self.app),
+            'DELETE',
+            drain_cloud.drain_path(parsed_args.host),
+        )
+
+
+class ListDrains(command.Lister):
+    """List the hosts that are drained, with the reason and the end."""
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        drains = accelerator_calls.call(
+            accelerator_calls.client_of(self.app), 'GET', '/drains'
+        )['drains']
+        return DRAIN_COLUMNS, [
+            tuple(map(_printable, _of(drain))) for drain in drains
+        ]
+
+
+class ShowDrain(command.ShowOne):
+    """Show why a host is drained, and until when."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_host(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        drain = accelerator_calls.call(
+            accelerator_calls.client_of(self.app),
+            'GET',
+            drain_cloud.drain_path(parsed_args.host),
+        )['drain']
+        return DRAIN_COLUMNS, tuple(map(_printable, _of(drain)))
+
+
+def _add_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'host', metavar='<host>', help="Nova's name of the hypervisor"
+    )
+
+
+def _number(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text)
+        if not 1 <= value <= most:
+            raise argparse.ArgumentTypeError(f'{text} is not from 1 to {most}')
+        return value
+
+    return number
+
+
+def _until(text: str) -> str:
+    try:
+        time = host_drain.parse_until(text)
+    except our_exceptions.InvalidRequest as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if time <= datetime.datetime.now(datetime.UTC):
+        raise argparse.ArgumentTypeError(f'{text} is over')
+    return time.isoformat()
+
+
+def _wanted(
+    known: dict[str, Any] | None, parsed_args: argparse.Namespace
+) -> tuple[str, str | None]:
+    """The reason and the end; those of the drain that there is are kept.
+
+    :raises CommandError: there is no reason.
+    """
+    before = known or {'reason': None, 'until': None}
+    reason = parsed_args.reason or before['reason']
+    if not reason:
+        raise exceptions.CommandError(
+            f'Say with --reason why {parsed_args.host} is drained'
+        )
+    return reason, parsed_args.until or before['until']
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Callable[[host_emptying.Progress], None]]:
+    """A progress bar on a terminal, and nothing elsewhere."""
+    terminal = console.Console(stderr=True)
+    with progress.Progress(
+        progress.TextColumn('Servers that have left'),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn('{task.description}', markup=False),
+        console=terminal,
+        transient=True,
+        disable=not terminal.is_terminal,
+    ) as bar:
+        task = bar.add_task('', total=None)
+
+        def tell(now: host_emptying.Progress) -> None:
+            bar.update(
+                task,
+                completed=now.left,
+                total=now.total,
+                description=now.now,
+            )
+
+        yield tell
+
+
+def _shown(row: host_emptying.Row, result: str = '') -> tuple[str, ...]:
+    return (
+        row.uuid,
+        row.name,
+        row.status,
+        row.way,
+        result or ('left' if row.is_left else 'remains'),
+        row.why,
+    )
+
+
+def _of(drain: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        drain['hostname'],
+        drain['reason'],
+        drain['until'],
+        drain['is_overdue'],
+        drain['requested_at'],
+        drain['requested_by'],
+        drain['devices'],
+    )
+
+
+def _printable(value: Any) -> Any:
+    return nova_calls.words(value) if isinstance(value, str) else value

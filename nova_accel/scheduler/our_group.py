@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The request groups that we add to a request."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from nova import objects
+from nova.objects import base
+from nova.objects import request_spec as nova_request_spec
+
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+
+
+class OurGroup(nova_request_spec.RequestGroup):
+    """A request group that only our providers can serve.
+
+    For Nova it is a RequestGroup. It lives in nova-scheduler only, and each
+    request has its own, because Nova changes it.
+
+    :ivar asked: the group of the profile that it is made of. Nova's request
+        groups have no place for a bitstream. Nova's copies of the request do
+        not have it.
+    """
+
+    asked: device_profile.Group | None = None
+
+    def __init__(self, context: Any = None, **fields: Any) -> None:
+        # Nova's own sets all other fields, too, which takes most of its time.
+        base.NovaObject.__init__(self, context, **fields)
+
+    def obj_load_attr(self, attrname: str) -> None:
+        """Set a field that is read for the first time to its default."""
+        self.obj_set_defaults(attrname)
+
+    @classmethod
+    def obj_name(cls) -> str:
+        return str(nova_request_spec.RequestGroup.obj_name())
+
+
+def make(
+    requester_id: str,
+    group: device_profile.Group,
+    traits: Iterable[str] = (),
+) -> OurGroup:
+    """The request group that asks for a group of a profile.
+
+    :param traits: further ones that the provider must have
+    """
+    made = OurGroup(
+        requester_id=requester_id,
+        resources=dict(group.resources),
+        required_traits={*group.required, naming.OWNERSHIP_TRAIT, *traits},
+    )
+    if group.forbidden:
+        made.forbidden_traits = set(group.forbidden)
+    made.asked = group
+    return made
+
+
+def asked(request_group: 'objects.RequestGroup') -> device_profile.Group:
+    """The group of the profile; without properties if it is not known."""
+    known = getattr(request_group, 'asked', None)
+    return known or device_profile.Group(
+        dict(request_group.resources),
+        frozenset(request_group.required_traits) - {naming.OWNERSHIP_TRAIT},
+        frozenset(request_group.forbidden_traits),
+    )

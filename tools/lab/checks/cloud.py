@@ -53,6 +53,19 @@ def show(*words: str, environment: dict[str, str] | None = None) -> Any:
     return json.loads(openstack(*words, '-f', 'json', environment=environment))
 
 
+def outcome(*words: str) -> tuple[int, Any]:
+    """Run a command that shows something, and may say that it is not enough.
+
+    :returns: its exit status, and what it shows
+    :raises CommandFailed: it shows nothing.
+    """
+    done = _run((*words, '-f', 'json'), None)
+    try:
+        return done.returncode, json.loads(done.stdout)
+    except ValueError:
+        raise CommandFailed((done.stderr or done.stdout).strip()) from None
+
+
 def succeeds(*words: str) -> bool:
     """Run a command that may fail."""
     return _run(words, None).returncode == 0

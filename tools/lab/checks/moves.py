@@ -13,8 +13,12 @@
 """Servers with devices go from one device VM to the other.
 
 They are not migrated live: what QEMU emulates in them cannot save the state of
-a device.
+a device. A drain says so.
 """
+
+from collections.abc import Iterator
+import contextlib
+from typing import Any
 
 from lab import processes
 from lab.checks import cloud
@@ -93,6 +97,114 @@ def evacuation(evidence: registry.Evidence) -> None:
         _expect_free(_A, free)
         evidence(f'{_A.name} is back, and has nothing of it')
     _expect_free(_B, free)
+
+
+@real_servers.check('moves', _A, _B)
+def drain(evidence: registry.Evidence) -> None:
+    """A drained host is emptied, or it is told why not."""
+    free = real_servers.drivers(_B)
+    with real_servers.server(evidence, *_ALL) as server:
+        server.sees(_ALL_SEEN)
+        with _drained(_A):
+            planned = _drain(evidence, _A, '--dry-run', status=0)
+            registry.expect(planned['Way'] == 'live', f'planned: {planned}')
+            left = _drain(evidence, _A, status=1)
+            registry.expect(
+                left['Result'] == 'remains' and '--cold' in left['Why'],
+                f'without --cold: {left}',
+            )
+            registry.expect(_host(server) == _A.name, _host(server))
+            gone = _drain(evidence, _A, '--cold', status=0)
+            registry.expect(
+                (gone['Way'], gone['Result']) == ('cold', 'left'),
+                f'with --cold: {gone}',
+            )
+            registry.expect(_host(server) == _B.name, _host(server))
+            server.sees(_ALL_SEEN)
+            _expect_free(_A, free)
+            # No other server comes there.
+            with cloud.server(_ALL[0], '--host', _A.name) as other:
+                registry.expect(
+                    other['status'] == 'ERROR', f'another is {other["status"]}'
+                )
+        server.act('stop', status='SHUTOFF')
+        with _drained(_B):
+            gone = _drain(evidence, _B, status=0)
+            registry.expect(
+                (gone['Way'], gone['Result']) == ('cold', 'left'),
+                f'stopped: {gone}',
+            )
+            registry.expect(_host(server) == _A.name, _host(server))
+            _expect_free(_B, free)
+        server.act('start')
+        server.sees(_ALL_SEEN)
+
+
+@real_servers.check('moves', _A, _B)
+def drain_of_mediated_devices(evidence: registry.Evidence) -> None:
+    """Mediated devices go live, or it is told why not."""
+    with real_servers.server(evidence, *real_servers.MDEVS) as server:
+        server.sees(real_servers.MDEVS_SEEN)
+        with _drained(_A):
+            found = _drain(evidence, _A)
+            if found['Result'] == 'left':
+                registry.expect(found['Way'] == 'live', f'{found}')
+            else:
+                registry.expect(
+                    'does not go live: ' in found['Why'], f'{found}'
+                )
+                _drain(evidence, _A, '--cold', status=0)
+                server.sees(real_servers.MDEVS_SEEN)
+            registry.expect(_host(server) == _B.name, _host(server))
+
+
+@contextlib.contextmanager
+def _drained(host: machine.Machine) -> Iterator[None]:
+    """In the end the host is not drained, and can be used again."""
+    try:
+        yield
+    finally:
+        for found in cloud.show('accelerator', 'host', 'drain', 'list'):
+            if found['Host'] == host.name:
+                cloud.openstack('accelerator', 'host', 'undrain', host.name)
+    registry.expect_soon(
+        f'reserved units of {host.name}',
+        lambda: cloud.reserved_of(host.name),
+        0,
+        seconds=240,
+    )
+
+
+def _drain(
+    evidence: registry.Evidence,
+    host: machine.Machine,
+    *words: str,
+    status: int | None = None,
+) -> dict[str, Any]:
+    """Drain a host that has one server, and tell what is said of it.
+
+    :param status: the exit status that it has to have
+    """
+    found, shown = cloud.outcome(
+        'accelerator',
+        'host',
+        'drain',
+        host.name,
+        '--reason',
+        'a check',
+        '--timeout',
+        '800',
+        *words,
+    )
+    evidence(f'{" ".join(words) or "drain"}: exit status {found}')
+    for row in shown:
+        evidence(f'{row["Way"]}, {row["Result"]}: {row["Why"]}')
+    registry.expect(
+        status in (None, found), f'exit status {found}, not {status}: {shown}'
+    )
+    registry.expect(len(shown) == 1, f'not one server: {shown}')
+    row: dict[str, Any] = shown[0]
+    return row
 
 
 def _host(server: real_servers.RealServer) -> str:

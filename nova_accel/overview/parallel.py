@@ -41,21 +41,17 @@ def ask(
     terminal = console.Console(stderr=True)
     with futures.ThreadPoolExecutor(AT_A_TIME) as executor:
         answers = executor.map(question, asked)
-        try:
-            return dict(
-                zip(
-                    asked,
-                    progress.track(
-                        answers,
-                        words,
-                        len(asked),
-                        console=terminal,
-                        transient=True,
-                        disable=not terminal.is_terminal,
-                    ),
-                    strict=True,
-                )
+        return dict(
+            zip(
+                asked,
+                progress.track(
+                    answers,
+                    words,
+                    len(asked),
+                    console=terminal,
+                    transient=True,
+                    disable=not terminal.is_terminal,
+                ),
+                strict=True,
             )
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
+        )

@@ -64,6 +64,7 @@ class _Columns(TypedDict):
     driver: str
     numa_node: int | None
     status: str
+    is_drained: bool
     fault: str | None
     #: These are None in a row that an older release has written.
     attributes: dict[str, str] | None

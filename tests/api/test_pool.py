@@ -126,6 +126,7 @@ class TestPool(PoolTestCase):
         arqs = self.hosts_and_requests()
         self.bindings(arqs)
         self.devices()
+        self.fleet()
         self.programming()
         self.ok('DELETE', f'/device_profiles/{profile}')
         self.ok('DELETE', '/device_profiles?value=silver')
@@ -210,6 +211,15 @@ class TestPool(PoolTestCase):
                 'arqs'
             ]
             self.ok('DELETE', f'{path}{name}{arq["uuid"]}')
+
+    def fleet(self) -> None:
+        [host] = self.ok('GET', '/topology')['topology']
+        self.assertEqual(base.HOSTNAME, host['hostname'])
+        path = f'/hosts/{base.HOSTNAME}/drain'
+        self.ok('PUT', path, {'reason': 'new fans'})
+        self.ok('GET', path)
+        self.ok('GET', '/drains')
+        self.ok('DELETE', path)
 
     def devices(self) -> None:
         [device] = self.ok('GET', '/devices')['devices']

@@ -97,7 +97,9 @@ class _Host:
         ]
         # The release before finds nothing.
         parts = inspect.signature(self._api.report).parameters
-        found = {'findings': [_FINDING]} if 'findings' in parts else {}
+        found: dict[str, Any] = (
+            {'findings': [_FINDING]} if 'findings' in parts else {}
+        )
         return str(
             self._api.report(
                 host.node_uuid, host.service_host, 'digest', devices, **found

@@ -13,6 +13,7 @@
 """Nova's API with servers that administrators list, and with Placement's."""
 
 import json
+import types
 from typing import Any
 from urllib import parse
 
@@ -75,6 +76,16 @@ class Apis(adapters.BaseAdapter):
             service_type='placement',
             endpoint_override=_PLACEMENT,
         )
+        # The SDK asks its connection for a cache.
+        sdk = types.SimpleNamespace(
+            _global_request_id=None,
+            _api_cache_keys=set(),
+            cache_enabled=False,
+            current_location=None,
+            _get_current_location=lambda **_of: None,
+        )
+        for proxy in (self.compute, self.placement):
+            proxy._connection = sdk
 
     def send(
         self, request: requests.PreparedRequest, **_more: Any

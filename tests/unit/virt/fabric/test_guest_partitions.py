@@ -269,7 +269,7 @@ class TestFailures(board.BoardTestCase):
         for _time in range(2):
             self.fabric.repair()
             self.assertEqual([('', False)], self.found())
-        self.daemon.deactivate(5)
+        self.daemon.ask('-d', '5')
         self.fabric.repair()
         self.assertEqual([], self.found())
 

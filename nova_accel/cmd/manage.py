@@ -64,9 +64,7 @@ class Manage(app.App):
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'),
             # Those of the entry points, see setup.cfg.
-            command_manager=commandmanager.CommandManager(
-                'nova_accel.manage'
-            ),
+            command_manager=commandmanager.CommandManager('nova_accel.manage'),
         )
         for option in ('--config-file', '--config-dir'):
             self.parser.add_argument(

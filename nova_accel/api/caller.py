@@ -33,13 +33,13 @@ class Caller(context.RequestContext):
     Nova's own context also has what is needed to ask Nova. Few requests do, so
     it is made of this one for them. It is a quarter of the memory of a pool.
 
-    :param environ: the request
+    :param request: the environment of WSGI
     :param fields: of the context
     """
 
-    def __init__(self, environ: Mapping[str, Any], **fields: Any) -> None:
+    def __init__(self, request: Mapping[str, Any], **fields: Any) -> None:
         super().__init__(**fields)
-        self._environ = environ
+        self._request = request
 
     def to_policy_values(self) -> Any:
         """The values that rules see: also ``is_admin``, as Nova's rules do."""
@@ -54,7 +54,7 @@ class Caller(context.RequestContext):
         """
         from nova import context as nova_context
 
-        environ = self._environ
+        environ = self._request
         try:
             catalog = json.loads(environ.get('HTTP_X_SERVICE_CATALOG', 'null'))
         except ValueError as error:
@@ -81,6 +81,6 @@ def of(environ: dict[str, Any]) -> Caller:
     if found is None:
         # A copy, so that neither keeps the other in memory.
         found = environ[ENVIRON_KEY] = Caller.from_environ(
-            environ, environ={**environ}, is_admin=False
+            environ, request={**environ}, is_admin=False
         )
     return found

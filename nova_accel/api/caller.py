@@ -39,6 +39,9 @@ class Caller(context.RequestContext):
 
     def __init__(self, request: Mapping[str, Any], **fields: Any) -> None:
         super().__init__(**fields)
+        # An empty header says as little as none, also for Nova.
+        self.user_id = self.user_id or None
+        self.project_id = self.project_id or None
         self._request = request
 
     def to_policy_values(self) -> Any:

@@ -23,11 +23,11 @@ import functools
 import time
 from typing import Any
 
-from nova import context as nova_context
 from oslo_policy import policy
 import webob.exc
 
 from nova_accel import conf
+from nova_accel.api import caller
 from nova_accel.api import policies
 
 #: How old the policy file's rules may be, and a decision by them.
@@ -55,7 +55,7 @@ class _Enforcer(policy.Enforcer):
             self._looked_at = time.monotonic()
             self._decisions = {}
 
-    def allows(self, context: nova_context.RequestContext, rule: str) -> bool:
+    def allows(self, context: caller.Caller, rule: str) -> bool:
         """Whether the rule lets the caller do it in the caller's project."""
         self.load_rules()
         # A thread that replaces these meanwhile has newer rules.
@@ -70,7 +70,7 @@ class _Enforcer(policy.Enforcer):
         return decision
 
 
-def _caller(context: nova_context.RequestContext) -> _Caller:
+def _caller(context: caller.Caller) -> _Caller:
     """The values of ``to_policy_values()``: rules can see no others."""
     return (
         context.user_id,
@@ -99,7 +99,7 @@ def get_enforcer() -> _Enforcer:
 
 
 def authorize(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     rule: str,
     or_rule: str | None = None,
     refusal: str | None = None,
@@ -118,6 +118,6 @@ def authorize(
         )
 
 
-def allows(context: nova_context.RequestContext, rule: str) -> bool:
+def allows(context: caller.Caller, rule: str) -> bool:
     """Whether the rule says yes."""
     return get_enforcer().allows(context, rule)

@@ -347,14 +347,19 @@ SIGNATURES = {
             'context filters sort_key sort_dir limit marker expected_attrs '
             'use_slave sort_keys sort_dirs',
     },
-    'api/context.py': {
+    'api/caller.py': {
         'nova.context:RequestContext.__init__':
             'self user_id project_id is_admin read_deleted remote_address '
             'timestamp quota_class service_catalog user_auth_plugin kwargs',
     },
     'api/wsgi.py': {
-        'nova.config:parse_args':
-            'argv default_config_files configure_db init_rpc prog',
+        'nova.middleware:set_defaults': '',
+    },
+    'api/nova_setup.py': {
+        'nova.db.api.api:configure': 'conf',
+        'nova.db.main.api:configure': 'conf',
+        'nova.rpc:init': 'conf',
+        'nova.rpc:set_defaults': 'control_exchange',
     },
     'api/notifications/notifier.py': {
         'nova.rpc:get_versioned_notifier': 'publisher_id',
@@ -441,6 +446,7 @@ ATTRIBUTES = {
         'synchronized',
     ),
     'nova.conf:CONF.notifications': ('notification_format',),
+    'nova.config': ('profiler',),
     'nova.rpc': ('NOTIFIER',),
     'nova.objects': ('register_all',),
     'nova.api.compute_req_id': ('HTTP_RESP_HEADER_REQUEST_ID',),
@@ -531,6 +537,35 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_all_that_a_service_sets_up(self):
+        """A pool does the same, a part of it later.
+
+        api/wsgi.py has the options, the defaults of oslo.middleware and the
+        files, api/nova_setup.py the rest. The filter of RabbitMQ's log is for
+        eventlet, and the defaults of the log are for what a pool never does.
+        """
+        for name, calls in (
+            (
+                'parse_args',
+                'CONF api_db_api.configure log.register_options '
+                'logging.getLogger main_db_api.configure '
+                'profiler.set_defaults rabbit_logger.addFilter rpc.init '
+                'set_lib_defaults',
+            ),
+            (
+                'set_lib_defaults',
+                'middleware.set_defaults rpc.set_defaults set_log_defaults',
+            ),
+        ):
+            source = inspect.getsource(_resolve(f'nova.config:{name}'))
+            self.assertEqual(
+                calls.split(),
+                sorted(
+                    set(re.findall(r'^ +([\w.]+)\(', source, re.MULTILINE))
+                    | set(re.findall(r'= ([\w.]+)\(', source))
+                ),
+            )
 
     def test_the_statistics_of_a_host_reach_the_scheduler(self):
         """As texts: virt/driver.py, scheduler/weigher.py."""

@@ -74,7 +74,7 @@ def write_operations(app):
             sys.executable,
             TOOLS / 'operations_to_rst.py',
             '--output',
-            SOURCE / 'admin' / 'tested-operations.inc.rst',
+            SOURCE / 'contributor' / 'tested-operations.inc.rst',
         ],
         check=True,
     )

@@ -33,6 +33,7 @@ project = 'nova_accel'
 copyright = 'OpenStack contributors'
 master_doc = 'index'
 exclude_patterns = ['**/*.inc.rst']
+templates_path = ['_templates']
 
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
@@ -55,6 +56,12 @@ policy_generator_config_file = (
 sample_policy_basename = '_static/nova_accel'
 
 
+def write_pictures(app):
+    from pictures import all_pictures
+
+    all_pictures.draw(SOURCE / '_static')
+
+
 def write_states(app):
     import states_to_svg
 
@@ -74,7 +81,7 @@ def write_operations(app):
             sys.executable,
             TOOLS / 'operations_to_rst.py',
             '--output',
-            SOURCE / 'admin' / 'tested-operations.inc.rst',
+            SOURCE / 'contributor' / 'tested-operations.inc.rst',
         ],
         check=True,
     )
@@ -98,5 +105,6 @@ def write_openapi(app):
 
 def setup(app):
     app.connect('builder-inited', write_openapi)
+    app.connect('builder-inited', write_pictures)
     app.connect('builder-inited', write_states)
     app.connect('builder-inited', write_operations)

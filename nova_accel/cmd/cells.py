@@ -10,8 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
-"""The servers in the databases of Nova's cells."""
+"""The servers and compute nodes in the databases of Nova's cells."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.model import drift
 from nova_accel.model import fleet_sources
+from nova_accel.model.cyborg import hosts
 
 _GIVEN_AWAY = (
     fields.PciDeviceStatus.CLAIMED,
@@ -68,6 +68,19 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
         )
         for uuid, instance in found.items()
     }
+
+
+def compute_nodes() -> list[hosts.Node]:
+    """All compute nodes, by one statement for each cell.
+
+    :raises ConfigurationError: Nova knows of no cell.
+    """
+    context = nova_context.get_admin_context()
+    found = []
+    for cell in _cells(context):
+        with nova_context.target_cell(context, cell) as cell_context:
+            found += _compute_nodes(cell_context)
+    return found
 
 
 def read(uuids: Collection[str]) -> fleet_sources.Nova:
@@ -189,3 +202,16 @@ def _passed_through(context: Any) -> dict[tuple[str, str], str]:
             )
         )
     }
+
+
+@main_db.pick_context_manager_reader
+def _compute_nodes(context: Any) -> list[hosts.Node]:
+    node = models.ComputeNode
+    return [
+        hosts.Node(*row)
+        for row in context.session.execute(
+            sa.select(node.uuid, node.hypervisor_hostname, node.host).where(
+                node.deleted == 0
+            )
+        )
+    ]

@@ -26,6 +26,7 @@ from nova_accel.cmd import audit
 from nova_accel.cmd import explain
 from nova_accel.cmd import fleet
 from nova_accel.cmd import host
+from nova_accel.cmd import import_cyborg
 from nova_accel.cmd import metrics
 from nova_accel.cmd import server
 from nova_accel.db import migration
@@ -75,6 +76,7 @@ class Manage(app.App):
         commands.add_command('fleet map', fleet.Map)
         commands.add_command('host forget', host.Forget)
         commands.add_command('host remove', host.Remove)
+        commands.add_command('import-cyborg', import_cyborg.ImportCyborg)
         commands.add_command('metrics', metrics.Metrics)
         commands.add_command('server to-compat', server.ToCompat)
         commands.add_command('server to-native', server.ToNative)

@@ -201,12 +201,13 @@ def get_silent_node(hostname: str, silence_s: int) -> str:
     :raises Conflict: the host still reports
     """
     with engine.reader() as connection:
-        return _silent_node(connection, hostname, silence_s)
+        return silent_node(connection, hostname, silence_s)
 
 
-def _silent_node(
+def silent_node(
     connection: sa.Connection, hostname: str, silence_s: int
 ) -> str:
+    """As :func:`get_silent_node`, as a part of its caller's transaction."""
     found = connection.execute(
         sa.select(
             _HOSTS.c.node_uuid, is_silent(silence_s).label('is_silent')
@@ -232,28 +233,36 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
     :raises NotFound: there is no such host
     :raises Conflict: the host still reports
     """
+    with engine.writer() as connection:
+        lock(connection, hostname)
+        silent_node(connection, hostname, silence_s)
+        return delete(connection, hostname)
+
+
+def delete(connection: sa.Connection, hostname: str) -> dict[str, int]:
+    """Delete a locked host with all that it has.
+
+    A part of its caller's transaction.
+
+    :returns: table name -> how many rows were deleted
+    """
     arqs, fences = schema.ARQS, schema.BINDINGS
     devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
     deployables = sa.select(_DEPLOYABLES.c.uuid).where(
         _DEPLOYABLES.c.device_uuid.in_(devices)
     )
-    with engine.writer() as connection:
-        lock(connection, hostname)
-        _silent_node(connection, hostname, silence_s)
-        return {
-            table.name: connection.execute(
-                sa.delete(table).where(where)
-            ).rowcount
-            for table, where in (
-                (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
-                (arqs, arqs.c.hostname == hostname),
-                (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
-                (_DEVICES, _DEVICES.c.hostname == hostname),
-                (fences, fences.c.hostname == hostname),
-                (_FINDINGS, _FINDINGS.c.hostname == hostname),
-                (_HOSTS, _HOSTS.c.hostname == hostname),
-            )
-        }
+    return {
+        table.name: connection.execute(sa.delete(table).where(where)).rowcount
+        for table, where in (
+            (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
+            (arqs, arqs.c.hostname == hostname),
+            (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
+            (_DEVICES, _DEVICES.c.hostname == hostname),
+            (fences, fences.c.hostname == hostname),
+            (_FINDINGS, _FINDINGS.c.hostname == hostname),
+            (_HOSTS, _HOSTS.c.hostname == hostname),
+        )
+    }
 
 
 def lock(connection: sa.Connection, hostname: str) -> None:

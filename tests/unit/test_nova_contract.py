@@ -217,12 +217,18 @@ SIGNATURES = {
         'nova.objects.flavor:FlavorList.get_all':
             'context inactive filters sort_key sort_dir limit marker',
     },
+    'cmd/import_cyborg.py': {
+        'nova.objects.flavor:FlavorList.get_all':
+            'context inactive filters sort_key sort_dir limit marker',
+    },
     'cmd/placement_call.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient.delete':
             'self url version global_request_id',
         'nova.scheduler.client.report:SchedulerReportClient.get':
             'self url version global_request_id',
+        'nova.scheduler.client.report:SchedulerReportClient.put':
+            'self url data version global_request_id',
     },
     'host/all_guests.py': {
         'nova.virt.libvirt.host:Host.list_guests': 'self only_running',

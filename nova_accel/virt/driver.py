@@ -177,10 +177,11 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         """The one place where every guest's XML is made."""
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
-        found = self.os_acc.split(bound.arguments.get('accel_info'))
-        bound.arguments['accel_info'] = list(found.others)
         with self._translated(instance):
             self.os_acc.ready_ports(instance, bound.arguments['network_info'])
+            # Nova may pass the ARQs of ports, too.
+            found = self.os_acc.split(bound.arguments.get('accel_info'))
+            bound.arguments['accel_info'] = list(found.others)
             arqs = self.os_acc.ready(instance, found)
         # Nova's callers pass all mediated devices of the old domain.
         bound.arguments['mdevs'] = [

@@ -183,6 +183,7 @@ SIGNATURES = {
             'destroy_disks migrate_data',
     },
     'client/servers.py': {
+        'nova.objects.instance:Instance.get_network_info': 'self',
         'nova.objects.instance:InstanceList.get_by_host':
             'context host expected_attrs use_slave',
         'nova.objects.instance:InstanceList.get_by_filters':

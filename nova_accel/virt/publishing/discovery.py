@@ -14,6 +14,7 @@
 """The discovery of accelerators, by node devices and the operator's lines."""
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -33,6 +34,7 @@ from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region_types
 from nova_accel.model.links import link_sets
+from nova_accel.virt.holding import units_in_use
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,22 +59,26 @@ def discover(
     drivers: Mapping[str, base.Driver],
     specs: Sequence[device_spec.DeviceSpec],
     claims: nova_claims.NovaClaims,
-    in_use: Callable[[], Mapping[str, str]],
+    look_at_guests: Callable[
+        [Iterable[pci_function.Mdev]], units_in_use.Found
+    ],
     find_host_use: Callable[[], host_use.HostUse],
 ) -> Inventory:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
 
-    :param in_use: lists devices that are not free, see
-        :meth:`nova_accel.host.all_guests.Guests.strangers`
+    :param look_at_guests: tells which devices are not free, see
+        :meth:`nova_accel.virt.holding.units_in_use.UnitsInUse.look`
     :param find_host_use: looks which devices the host itself uses
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
         return Inventory()
     host = node_devices.look()
-    search = _Search(host, drivers, claims, in_use(), find_host_use())
+    in_use = look_at_guests(host.mdevs)
+    host = dataclasses.replace(host, held_mdevs=in_use.mdevs)
+    search = _Search(host, drivers, claims, in_use.refused, find_host_use())
     # Physical functions come first: a line often matches a card and its
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
@@ -248,7 +254,7 @@ class _Search:
     def _free_units(
         self, device: hardware.Device, spec: device_spec.DeviceSpec
     ) -> hardware.Device:
-        """The device without the units that a stranger's guest has.
+        """The device without the units that guests have and nobody holds.
 
         :raises DeviceError: none is left.
         """
@@ -257,7 +263,7 @@ class _Search:
         for deployable in device.deployables:
             free = []
             for handle in deployable.handles:
-                reason = self._stranger(handle)
+                reason = self._refusal(handle)
                 if reason is None:
                     free.append(handle)
                 else:
@@ -310,17 +316,15 @@ class _Search:
             ),
         )
 
-    def _stranger(self, handle: attach_handle.AttachHandle) -> str | None:
-        parts = (
-            map(str, handle.functions) if handle.functions else [handle.uuid]
+    def _refusal(self, handle: attach_handle.AttachHandle) -> str | None:
+        return next(
+            (
+                self._in_use[part]
+                for part in handle.parts
+                if part in self._in_use
+            ),
+            None,
         )
-        for part in parts:
-            if part in self._in_use:
-                return (
-                    f'guest {self._in_use[part]} has {part}, and is none '
-                    'of Nova\'s'
-                )
-        return None
 
 
 def _identified(

@@ -22,13 +22,6 @@ from cliff import command
 from cliff import commandmanager
 from nova import config as nova_config
 
-from nova_accel.cmd import audit
-from nova_accel.cmd import explain
-from nova_accel.cmd import fleet
-from nova_accel.cmd import host
-from nova_accel.cmd import import_cyborg
-from nova_accel.cmd import metrics
-from nova_accel.cmd import server
 from nova_accel.db import migration
 
 
@@ -67,23 +60,13 @@ class Manage(app.App):
     DEFAULT_VERBOSE_LEVEL = 0
 
     def __init__(self) -> None:
-        commands = commandmanager.CommandManager('nova_accel.manage')
-        commands.add_command('db sync', DbSync)
-        commands.add_command('db version', DbVersion)
-        commands.add_command('audit', audit.Audit)
-        commands.add_command('explain', explain.Explain)
-        commands.add_command('fleet list', fleet.List)
-        commands.add_command('fleet map', fleet.Map)
-        commands.add_command('host forget', host.Forget)
-        commands.add_command('host remove', host.Remove)
-        commands.add_command('import-cyborg', import_cyborg.ImportCyborg)
-        commands.add_command('metrics', metrics.Metrics)
-        commands.add_command('server to-compat', server.ToCompat)
-        commands.add_command('server to-native', server.ToNative)
         super().__init__(
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'),
-            command_manager=commands,
+            # Those of the entry points, see setup.cfg.
+            command_manager=commandmanager.CommandManager(
+                'nova_accel.manage'
+            ),
         )
         for option in ('--config-file', '--config-dir'):
             self.parser.add_argument(

@@ -20,6 +20,7 @@ as the rules are: until the policy file is looked at again.
 
 from collections.abc import Mapping
 import functools
+import re
 import time
 from typing import Any
 
@@ -35,6 +36,9 @@ _FRESH_S = 1.0
 
 #: How many decisions are kept at most.
 _MOST_DECISIONS = 4096
+
+#: A role in the text of a rule, of the caller or of a service.
+_ROLE = re.compile(r'\brole:([\w-]+)')
 
 #: A caller, as the rules see it.
 _Caller = tuple[Any, ...]
@@ -113,9 +117,23 @@ def authorize(
     if allows(context, rule):
         return
     if or_rule is None or not allows(context, or_rule):
-        raise webob.exc.HTTPForbidden(
-            refusal or f'Access was denied to the following resource: {rule}'
-        )
+        raise webob.exc.HTTPForbidden(refusal or denial(rule, or_rule))
+
+
+def denial(rule: str, or_rule: str | None = None) -> str:
+    """The answer for whom the rules say no, with the roles that they name."""
+    return 'Access was denied to the following resource: ' + ', or '.join(
+        _with_roles(each) for each in (rule, or_rule) if each is not None
+    )
+
+
+def _with_roles(rule: str) -> str:
+    check = str(get_enforcer().rules.get(rule, ''))
+    roles = sorted(set(_ROLE.findall(check)))
+    if not roles:
+        return rule
+    some = 'the role' if len(roles) == 1 else 'one of the roles'
+    return f'{rule}, which needs {some} {", ".join(roles)}'
 
 
 def allows(context: caller.Caller, rule: str) -> bool:

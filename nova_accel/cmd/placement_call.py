@@ -91,6 +91,11 @@ def call(method: str, path: str, version: str = _VERSION, **data: Any) -> Any:
         data['version'] = version
     try:
         answer = getattr(client, method)(path, **data)
+    except ks_exceptions.Unauthorized as error:
+        raise exceptions.ServiceUnavailable(
+            'Keystone refuses the user of [placement] (401): correct its '
+            'username, password, project and domains there'
+        ) from error
     except ks_exceptions.ClientException as error:
         raise exceptions.ServiceUnavailable(
             f'Placement gave no usable answer: {error}'
@@ -103,7 +108,12 @@ def call(method: str, path: str, version: str = _VERSION, **data: Any) -> Any:
             f'Placement does not {method} {path}: {answer.text}'
         )
     if answer.status_code >= 400:
+        cure = (
+            ': the user of [placement] needs the role admin or service'
+            if answer.status_code in (401, 403)
+            else ''
+        )
         raise exceptions.ServiceUnavailable(
-            f'Placement answered {answer.status_code} to {path}'
+            f'Placement answered {answer.status_code} to {path}{cure}'
         )
     return answer.json() if answer.content else None

@@ -57,6 +57,7 @@ class MdevDriver(base.Driver):
     was taken over from another service has a uuid of that service.
     """
 
+    line_keys = frozenset({'mdev_type', 'mdev_types'})
     cleaning_methods = frozenset({'none'})
 
     def discover(

@@ -70,6 +70,10 @@ SIGNATURES = {
         'nova.thread_pool_factory:spawn': {33: None, 34: 'func args kwargs'},
         'nova.utils:spawn': {33: 'func args kwargs', 34: None},
     },
+    'virt/instance_event.py': {
+        'nova.objects.instance_action:InstanceActionEvent.create':
+            'self instance_uuid request_id',
+    },
     'virt/guest_partition.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.destroy':
             'self context instance network_info block_device_info '
@@ -436,6 +440,15 @@ ATTRIBUTES = {
         'deleted',
         'hypervisor_hostname',
         'id',
+    ),
+    'nova.objects.instance_action:InstanceActionEvent': (
+        'details',
+        'event',
+        'finish_time',
+        'host',
+        'result',
+        'start_time',
+        'traceback',
     ),
     'nova.objects.fields:PciDeviceStatus': ('ALLOCATED', 'CLAIMED'),
     'nova.compute.power_state': ('PAUSED', 'RUNNING'),

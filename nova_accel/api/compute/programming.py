@@ -32,8 +32,6 @@ from nova_accel.model import programming_record
 
 CONF = conf.CONF
 
-_REFUSAL = f'Access was denied to the following resource: {policies.PROGRAM}'
-
 
 def program(
     context: caller.Caller, uuid: str, bitstream_uuid: str
@@ -135,7 +133,7 @@ def _owner(
         if project_id is not None and project_id == context.project_id
     }
     if not (own or policy.allows(context, policies.PROGRAM)):
-        raise webob.exc.HTTPForbidden(_REFUSAL)
+        raise webob.exc.HTTPForbidden(policy.denial(policies.PROGRAM))
     if found['region'] is None and not policy.allows(
         context, policies.LOAD_SHELL
     ):

@@ -417,6 +417,14 @@ class Attachments:
             self._keep_or_refuse(
                 dataclasses.replace(entry, step=_Step.HELD, arqs=arqs)
             )
+            if kept != {arq.handle.uuid for arq in entry.arqs}:
+                LOG.info(
+                    'Instance %s got %s (%s)',
+                    instance_uuid,
+                    arq_types.in_words(arqs),
+                    role,
+                    instance_uuid=instance_uuid,
+                )
 
     def _keep_or_refuse(self, entry: attach_journal.Entry) -> None:
         """Journal what the API gave, unless others have it on this host.

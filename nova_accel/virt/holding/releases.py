@@ -75,6 +75,14 @@ class Releases:
         self._cleaner.released(entry.arqs)
         self._journal.remove(entry)
         self._unreleased.pop(binding, None)
+        if entry.arqs:
+            LOG.info(
+                'Instance %s returned %s (%s)',
+                entry.instance_uuid,
+                arq_types.in_words(entry.arqs),
+                entry.role,
+                instance_uuid=entry.instance_uuid,
+            )
 
     def _free(
         self, instance_uuid: str, role: arq_types.Role, attempt: int

@@ -21,6 +21,7 @@ import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import line_keys
 from nova_accel.host import attachable
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
@@ -42,6 +43,7 @@ class Inventory:
     """The accelerators of the host, and why other devices are refused.
 
     ``refused`` has texts for the operator. Each of them names one device.
+    ``unmatched`` are the lines that rule no device.
     ``lines`` maps the name of a device to its line. ``links`` are the sets of
     joined devices.
     """
@@ -52,6 +54,7 @@ class Inventory:
         default_factory=dict
     )
     links: link_sets.Tree = dataclasses.field(default_factory=link_sets.Tree)
+    unmatched: tuple[str, ...] = ()
 
 
 def discover(
@@ -82,17 +85,22 @@ def discover(
     # Physical functions come first: a line often matches a card and its
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
+    matched = set()
     for function in sorted(
         host.functions.values(),
         key=lambda each: (each.parent_address is not None, each.address),
     ):
         spec = search.line_for(function, specs)
         if spec is not None:
+            matched.add(spec.text)
             search.add(function, spec)
     return Inventory(
         tuple(search.devices),
         (*host.unreadable, *search.refused),
         search.lines,
+        unmatched=tuple(
+            spec.text for spec in specs if spec.text not in matched
+        ),
     )
 
 
@@ -167,6 +175,7 @@ class _Search:
             virtual_functions.check(function, spec)
             driver = self._drivers[spec.driver]
             driver.check_cleaning(spec)
+            line_keys.check(spec, self._drivers)
             device = driver.discover(function, spec, self._host)
             if device is None:
                 self._check_not_novas(

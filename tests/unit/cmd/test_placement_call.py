@@ -70,6 +70,24 @@ class TestCall(testtools.TestCase):
         for method in ('get', 'delete'):
             self.assertIsNone(placement_call.call(method, '/a'))
 
+    def test_whose_credentials_are_refused(self) -> None:
+        def refuse(*_path: str, **_further: str) -> None:
+            raise ks_exceptions.Unauthorized
+
+        self.be_placement(get=refuse)
+        refusals = [self.refused()]
+        self.answer(403)
+        refusals.append(self.refused())
+        for text in refusals:
+            self.assertIn('the user of [placement]', text)
+
+    def refused(self) -> str:
+        return str(
+            self.assertRaises(
+                exceptions.ServiceUnavailable, placement_call.call, 'get', '/a'
+            )
+        )
+
     def test_refusals(self) -> None:
         self.answer(409, 'in use')
         fault = self.assertRaises(

@@ -124,6 +124,18 @@ class TestAttachments(testtools.TestCase):
             self.findings,
         )
 
+    def test_what_an_instance_gets_and_returns_is_logged_once(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        for _again in range(2):
+            self.acquire()
+        [arq] = self.attachments.held.arqs_of(INSTANCE)
+        what = f'FPGA {arq.handle.address} (active)'
+        self.assertEqual(f'Instance {INSTANCE} got {what}\n', log.output)
+        for _again in range(2):
+            self.attachments.release(INSTANCE)
+        self.assertIn(f'Instance {INSTANCE} returned {what}\n', log.output)
+        self.assertEqual(2, log.output.count('\n'))
+
     def acquire(self, instance=INSTANCE, bus=0):
         self.attachments.acquire(
             instance,
@@ -1123,8 +1135,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.api.refuse = True
         self.attachments.release(INSTANCE)
+        # That it got some, and that they are not released yet.
         self.assertEqual(
-            [INSTANCE], [record.instance_uuid for record in records]
+            [INSTANCE] * 2, [record.instance_uuid for record in records]
         )
 
     def test_what_another_guest_has_is_not_adopted(self):

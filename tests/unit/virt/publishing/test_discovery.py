@@ -151,6 +151,28 @@ class TestLines(DiscoveryTestCase):
         )
         self.assertEqual(7, len(others))
 
+    def test_a_line_that_rules_no_device(self):
+        lost = a_line(vendor_id='10ee', driver='pci')
+        again = a_line(address='82:00.0', driver='fake')
+        inventory = self.discover(devices.FPGA_SPEC, lost, again)
+        self.assertEqual((lost, again), inventory.unmatched)
+        self.assertEqual([FPGA], self.addresses(inventory))
+
+    def test_a_key_that_only_another_driver_reads(self):
+        for keys, readers in (
+            ({'mdev_type': 'nvidia-11'}, 'mdev, nvidia_vgpu'),
+            ({'vgpu_types': {'558': 1}}, 'nvidia_vfio'),
+            ({'whole': True}, 'fpga_dfl, fpga_region, xrt'),
+            ({'contents_attribute': 'id'}, 'fpga_dfl, fpga_region'),
+        ):
+            self.assert_refused(
+                self.discover(
+                    a_line(address='81:00.0', driver='pci', type='GPU', **keys)
+                ),
+                f'"{next(iter(keys))}" is not for the driver pci, but for '
+                f'{readers}: remove',
+            )
+
     def test_a_line_may_match_a_card_and_its_virtual_functions(self):
         line = a_line(address='82:*.*', driver='fake')
         inventory = self.discover(line)

@@ -87,7 +87,7 @@ class TakingOver:
         uuids = [binding.instance_uuid for binding in waiting]
         known = servers.of_host(self._service_host, uuids)
         view = self._board.view
-        found = []
+        found: list[finding.Finding] = []
         choices = {}
         for binding in waiting:
             uuid = binding.instance_uuid

@@ -219,8 +219,9 @@ class TestStack(PluginTestCase):
         self.assertEqual('nova', found['user'])
         self.assertEqual(['internal'], found['interfaces'])
         self.assertEqual(
-            (_CHECKOUT / 'etc/nova_accel/rootwrap.d/nova_accel.filters')
-            .read_text(),
+            (
+                _CHECKOUT / 'etc/nova_accel/rootwrap.d/nova_accel.filters'
+            ).read_text(),
             (self.nova / 'rootwrap.d/nova_accel.filters').read_text(),
         )
 

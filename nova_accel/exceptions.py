@@ -26,6 +26,8 @@ a better text.
 from typing import ClassVar
 from typing import Self
 
+from nova_accel.i18n import _
+
 
 class AcceleratorError(Exception):
     """The base of all faults.
@@ -36,7 +38,7 @@ class AcceleratorError(Exception):
 
     #: The default text for tenants. None means the text itself, which only has
     #: what the caller has named.
-    PUBLIC: ClassVar[str | None] = (
+    PUBLIC: ClassVar[str | None] = _(
         'its accelerators cannot be used at the moment: try again, or ask an '
         'administrator'
     )
@@ -69,7 +71,7 @@ class InvalidDeviceProfile(InvalidRequest):
 class InvalidName(InvalidRequest):
     """A text cannot become a trait, resource class or PCI address."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'a name of something that its accelerators need is malformed: '
         'ask an administrator'
     )
@@ -88,7 +90,7 @@ class NotFound(AcceleratorError):
 class BitstreamNotFound(NotFound):
     """No bitstream meets the request, or the caller may not see it."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'the bitstream does not exist or fits none of its accelerators: '
         'look at the properties of the image, and who may see it'
     )
@@ -103,7 +105,7 @@ class NotAllowed(AcceleratorError):
 class Conflict(AcceleratorError):
     """The request is valid, but the present state forbids it (HTTP 409)."""
 
-    PUBLIC: ClassVar[str | None] = (
+    PUBLIC: ClassVar[str | None] = _(
         'its accelerators are in a state that forbids it: try again, or '
         'ask an administrator'
     )
@@ -133,7 +135,7 @@ class FarAttempt(InvalidRequest):
     :ivar newest: as for :class:`StaleAttempt`
     """
 
-    PUBLIC = (
+    PUBLIC = _(
         'the accelerator API and the host do not agree on the number '
         'of earlier attempts: ask an administrator'
     )
@@ -152,7 +154,7 @@ class FarAttempt(InvalidRequest):
 class NoAssignment(Conflict):
     """No assignment of the profile's groups to the given providers exists."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'the allocated accelerators do not serve its device profile: '
         'try again, or ask an administrator'
     )
@@ -165,7 +167,7 @@ class AcceleratorsBusy(Conflict):
         had
     """
 
-    PUBLIC = (
+    PUBLIC = _(
         'fewer accelerators are free than its device profile asks for: '
         'try again later'
     )
@@ -180,7 +182,7 @@ class AcceleratorsBusy(Conflict):
 class BitstreamRefused(Conflict):
     """A bitstream does not fit the region, or cannot be trusted."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'the bitstream does not fit the accelerator, or cannot be '
         'trusted: look at the properties of the image'
     )
@@ -215,13 +217,13 @@ class InvalidTransition(Conflict):
 class DeviceError(AcceleratorError):
     """A device refused a step, or is not what its driver expects."""
 
-    PUBLIC = 'an accelerator has failed: try again, or ask an administrator'
+    PUBLIC = _('an accelerator has failed: try again, or ask an administrator')
 
 
 class FabricError(DeviceError):
     """Fabric Manager refused, or gave no usable answer."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'the links between its accelerators could not be set up: try again, '
         'or ask an administrator'
     )
@@ -238,7 +240,7 @@ class RefusedByHost(AcceleratorError):
 class DiskError(DeviceError):
     """The host's disk refused, and the stored data are unchanged."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'a change to its accelerators could not be stored: try again, '
         'or ask an administrator'
     )
@@ -247,7 +249,7 @@ class DiskError(DeviceError):
 class ServiceUnavailable(AcceleratorError):
     """The accelerator API gave no usable answer."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'a service that accelerators need does not answer: try again later'
     )
 
@@ -255,7 +257,7 @@ class ServiceUnavailable(AcceleratorError):
 class NoAnswerInTime(ServiceUnavailable):
     """A host did not answer in time, and may still be working (HTTP 504)."""
 
-    PUBLIC = (
+    PUBLIC = _(
         'the accelerator has not answered in time, and may still be '
         'working: look at it again later'
     )

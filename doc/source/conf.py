@@ -21,6 +21,8 @@ TOOLS = SOURCE.parents[1] / 'tools'
 sys.path.insert(0, str(TOOLS))
 
 extensions = [
+    'cliff.sphinxext',
+    'first_release',
     'openstackdocstheme',
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',

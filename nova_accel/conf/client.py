@@ -36,20 +36,26 @@ TIMEOUT_S = 30
 RETRIES = 3
 
 
+_DEFAULTS = {
+    'timeout': TIMEOUT_S,
+    'connect_retries': RETRIES,
+    'status_code_retries': RETRIES,
+}
+
+
 def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
     confutils.register_ksa_opts(conf, GROUP, SERVICE_TYPE)
-    conf.set_default('timeout', TIMEOUT_S, GROUP.name)
-    for option in ('connect_retries', 'status_code_retries'):
-        conf.set_default(option, RETRIES, GROUP.name)
+    for option, default in _DEFAULTS.items():
+        conf.set_default(option, default, GROUP.name)
 
 
 def list_opts() -> dict[str, list[cfg.Opt]]:
-    return {
-        GROUP.name: (
-            ks_loading.get_session_conf_options()
-            + ks_loading.get_auth_common_conf_options()
-            + ks_loading.get_auth_plugin_conf_options('v3password')
-            + confutils.get_ksa_adapter_opts(SERVICE_TYPE)
-        )
-    }
+    options = (
+        ks_loading.get_session_conf_options()
+        + ks_loading.get_auth_common_conf_options()
+        + ks_loading.get_auth_plugin_conf_options('v3password')
+        + confutils.get_ksa_adapter_opts(SERVICE_TYPE)
+    )
+    cfg.set_defaults(options, **_DEFAULTS)
+    return {GROUP.name: options}

@@ -11,7 +11,13 @@
 # under the License.
 """Configuration of the release notes."""
 
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / 'tools'))
+
 extensions = [
+    'first_release',
     'openstackdocstheme',
     'reno.sphinxext',
 ]

@@ -10,14 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The pool for Nova's services as the installation guide sets it up.
+"""The pool for Nova's services, with the file that the package installs.
 
 No part of Nova is in it but what the pool itself imports: what works only
 because something else of Nova has run in the same process fails here.
 """
 
+from concurrent import futures
 import json
 import pathlib
+import re
+import time
 
 import fixtures
 from nova.db.api import models as nova_models
@@ -32,9 +35,9 @@ from nova_accel.api import microversion
 from nova_accel.api import routes
 from rig.serving import api as served_api
 
-_GUIDE = (
+_SAMPLE = (
     pathlib.Path(__file__).parents[2]
-    / 'doc/source/install/snippets/nova-accel-api.ini'
+    / 'etc/nova_accel/nova-accel-api-uwsgi.ini'
 )
 
 #: What the tests set themselves: where to listen, which files to read.
@@ -60,7 +63,7 @@ class PoolTestCase(testtools.TestCase):
         self.pool = self.useFixture(
             served_api.ServedApi(
                 nova_database_url=nova_url,
-                options=[f'--ini={_as_in_the_guide(directory)}'],
+                options=[f'--ini={_as_in_the_sample(directory)}'],
                 sections={
                     'DEFAULT': {
                         'transport_url': 'fake:/',
@@ -181,7 +184,14 @@ class TestPool(PoolTestCase):
         self.ok('PATCH', f'{path}/{second}', {second: base.patch(base.NOBODY)})
         self.ok('GET', path)
         self.ok('GET', f'{path}/{first}')
+        self.made_again(host, first)
         return requested
+
+    def made_again(self, host: str, arq: str) -> None:
+        """Nova is told, which knows no such instance."""
+        for provisioning in ([arq], []):
+            self.ok('PUT', f'{host}/provisioning', {'arqs': provisioning})
+        self.assertNotIn('Nova is not told', self.pool.log.read_text())
 
     def bindings(self, arqs: list[str]) -> None:
         """What the host asks of two requests, and who deletes them."""
@@ -280,13 +290,54 @@ class TestSizes(PoolTestCase):
         )
 
 
-def _as_in_the_guide(directory: pathlib.Path) -> pathlib.Path:
+class TestLog(PoolTestCase):
+    def test_a_request_has_its_ids(self) -> None:
+        given = f'req-{base.NOBODY}'
+        first = self.ask(
+            'GET', '/devices', None, {'X-OpenStack-Request-ID': given}
+        )
+        second = self.ask('GET', '/deployables')
+        ids = [
+            answer.headers['X-OpenStack-Request-ID']
+            for answer in (first, second)
+        ]
+        line = re.compile(
+            r'^\S+ [+-]\d{4} \d+ \[(?P<ids>.+)\] 127\.0\.0\.1 '
+            r'"GET /accelerator/v2/(?P<path>\w+) HTTP/1\.1" status: 200 ',
+            re.M,
+        )
+        self.assertEqual(
+            {'devices': f'{given} {ids[0]}', 'deployables': f'- {ids[1]}'},
+            {
+                found['path']: found['ids']
+                for found in line.finditer(self.pool.log.read_text())
+            },
+        )
+
+
+class TestStop(PoolTestCase):
+    def test_a_request_at_work_is_answered(self) -> None:
+        self.ok('PUT', f'/hosts/{base.HOSTNAME}', base.report())
+        with futures.ThreadPoolExecutor() as threads:
+            asked = threads.submit(
+                self.ask,
+                'POST',
+                f'/fpga/{base.numbered_uuid(2)}',
+                {'glance_bitstream_uuid': base.NOBODY},
+            )
+            time.sleep(_TIMEOUT_S / 2)
+            self.assertFalse(asked.done())
+            self.assertEqual(0, self.pool.stop())
+        self.assertEqual(504, asked.result().status_code)
+
+
+def _as_in_the_sample(directory: pathlib.Path) -> pathlib.Path:
     """uWSGI's file without what the tests set themselves."""
     path = directory / 'pool.ini'
     path.write_text(
         ''.join(
             line
-            for line in _GUIDE.read_text().splitlines(keepends=True)
+            for line in _SAMPLE.read_text().splitlines(keepends=True)
             if line.partition('=')[0].strip() not in _OWN
         )
     )

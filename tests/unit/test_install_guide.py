@@ -24,9 +24,13 @@ from placement import conf as placement_conf
 
 from nova_accel import conf  # noqa: F401  (registers options of ours)
 
-_GUIDE = pathlib.Path(__file__).parents[2] / 'doc/source/install/snippets'
+_CHECKOUT = pathlib.Path(__file__).parents[2]
 
-_PASTE = pathlib.Path(__file__).parents[2] / 'etc/nova_accel/api-paste.ini'
+_GUIDE = _CHECKOUT / 'doc/source/install/snippets'
+
+_INSTALLED = _CHECKOUT / 'etc/nova_accel'
+
+_PASTE = _INSTALLED / 'api-paste.ini'
 
 
 def _placement() -> cfg.ConfigOpts:
@@ -69,12 +73,10 @@ class InstallGuideTestCase(base.BaseTestCase):
                 group = options if section == 'DEFAULT' else options[section]
                 self.assertIn(option, group)
 
-    @ddt.data('nova-api.ini', 'nova-accel-api.ini')
-    def test_wsgi_server_names_the_paste_file(self, name):
+    @ddt.data(_GUIDE / 'nova-api.ini', _INSTALLED / 'nova-accel-api-uwsgi.ini')
+    def test_wsgi_server_names_the_paste_file(self, path):
         """Nova takes the first file; [wsgi] api_paste_config is not read."""
-        variable, _, value = _read(_GUIDE / name)['uwsgi']['env'].partition(
-            '='
-        )
+        variable, _, value = _read(path)['uwsgi']['env'].partition('=')
         files = wsgi_app._get_config_files({variable: value})
         self.assertEqual(
             ['/etc/nova_accel/api-paste.ini', '/etc/nova/nova.conf'], files

@@ -17,12 +17,23 @@ import pathlib
 import re
 import sys
 
+import sqlalchemy
 import testtools
 
 import nova_accel
 
 _PACKAGE = pathlib.Path(nova_accel.__file__).parent
 _REQUIREMENTS = pathlib.Path(__file__).parents[2] / 'requirements.txt'
+
+_TEST_REQUIREMENTS = _REQUIREMENTS.with_name('test-requirements.txt')
+
+_OF_NOVAS_FIXTURES = {
+    'fixtures',
+    'openstack-placement',
+    'oslotest',
+    'testtools',
+    'wsgi-intercept',
+}
 
 
 def _canonical(name):
@@ -57,24 +68,51 @@ def _named(lines):
 class TestRequirements(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.services, self.client = [], []
+        self.services, self.client, self.fixtures = [], [], []
         for path in _PACKAGE.rglob('*.py'):
             room = path.relative_to(_PACKAGE).parts[0]
             if room == 'osc':
                 self.client.append(path)
-            elif room != 'testing':
+            elif room == 'testing':
+                self.fixtures.append(path)
+            else:
                 self.services.append(path)
         self.stated = _named(_REQUIREMENTS.read_text().splitlines())
+        setup = configparser.ConfigParser()
+        setup.read(_REQUIREMENTS.with_name('setup.cfg'))
+        self.extras = {
+            name: [line for line in lines.splitlines() if line]
+            for name, lines in setup['extras'].items()
+        }
 
     def test_they_are_what_is_imported(self):
         self.assertEqual(self.stated, _needed(self.services))
 
     def test_those_of_the_client(self):
-        setup = configparser.ConfigParser()
-        setup.read(_REQUIREMENTS.with_name('setup.cfg'))
         self.assertEqual(
             # The program itself, which nothing imports.
-            _named(setup['extras']['client'].splitlines())
-            - {'python-openstackclient'},
+            _named(self.extras['client']) - {'python-openstackclient'},
             _needed(self.client) - self.stated,
         )
+
+    def test_those_of_the_fixtures(self):
+        self.assertEqual(
+            # Nova's own fixtures, which it does not require, import these.
+            _named(self.extras['test']) - _OF_NOVAS_FIXTURES,
+            _needed(self.fixtures) - self.stated - _OF_NOVAS_FIXTURES,
+        )
+
+    def test_those_of_databases(self):
+        """The tests run with the drivers that the extras install."""
+        tested = _TEST_REQUIREMENTS.read_text().splitlines()
+        for extra, url in (
+            ('mysql', 'mysql+pymysql://'),
+            ('postgresql', 'postgresql+psycopg2://'),
+        ):
+            [line] = self.extras[extra]
+            self.assertIn(line, tested)
+            module = sqlalchemy.make_url(url).get_dialect().import_dbapi()
+            distributions = metadata.packages_distributions()
+            self.assertIn(
+                _canonical(distributions[module.__name__][0]), _named([line])
+            )

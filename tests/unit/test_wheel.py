@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The wheel, without what only tests have."""
+"""The source distribution, and the wheel that is made of it.
+
+``tools/clean-installation`` installs it with all that it requires.
+"""
 
 import os
 import pathlib
@@ -20,6 +23,7 @@ import sys
 
 import fixtures
 import testtools
+from testtools import matchers
 
 from nova_accel import conf
 from nova_accel.testing import database
@@ -35,6 +39,8 @@ _FILES = (
     'setup.cfg',
     'setup.py',
 )
+
+_VERSION = '1.2.3'
 
 #: Imports all but the fixtures; first what Nova's processes do.
 _IMPORT = """
@@ -81,16 +87,30 @@ class TestWheel(testtools.TestCase):
     def directory(self):
         return pathlib.Path(self.useFixture(fixtures.TempDir()).path)
 
-    def installed(self):
-        """What the wheel has, in a directory of its own.
+    def source(self):
+        """The source distribution.
 
         It is made of a copy, as a build leaves its files where it is made.
         """
-        copy, site = self.directory(), self.directory()
+        copy, made = self.directory(), self.directory()
         for name in ('nova_accel', 'etc'):
             shutil.copytree(_CHECKOUT / name, copy / name)
         for name in _FILES:
             shutil.copy(_CHECKOUT / name, copy)
+        self.run_python(
+            ['-c', f'from pbr import build; build.build_sdist("{made}")'],
+            copy,
+            PBR_VERSION=_VERSION,
+        )
+        [path] = made.iterdir()
+        return path
+
+    def installed(self):
+        """What the wheel has, in a directory of its own.
+
+        It has its version from the source distribution: there is no git.
+        """
+        site = self.directory()
         self.run_python(
             [
                 '-m',
@@ -101,15 +121,15 @@ class TestWheel(testtools.TestCase):
                 '--no-build-isolation',
                 '--target',
                 str(site),
-                str(copy),
-            ],
-            PBR_VERSION='0.0.1',
+                str(self.source()),
+            ]
         )
         return site
 
-    def run_python(self, arguments, **environment):
+    def run_python(self, arguments, directory=None, **environment):
         done = subprocess.run(
             [sys.executable, *arguments],
+            cwd=directory,
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -126,7 +146,7 @@ class TestWheel(testtools.TestCase):
             configuration, conf.CONF.nova_accel_database.connection
         )
         self.assertEqual(
-            {'bin', 'etc', 'nova_accel', 'nova_accel-0.0.1.dist-info'},
+            {'bin', 'etc', 'nova_accel', f'nova_accel-{_VERSION}.dist-info'},
             {path.name for path in site.iterdir()},
         )
         self.assertIn(
@@ -137,3 +157,18 @@ class TestWheel(testtools.TestCase):
                 OS_NOVA_CONFIG_DIR=str(configuration),
             ),
         )
+        self.has_what_is_no_module(site)
+
+    def has_what_is_no_module(self, site):
+        for name in (
+            'nova_accel/py.typed',
+            'nova_accel/db/migrations/script.py.mako',
+            'nova_accel/drivers/catalogue.json',
+            'nova_accel/overview/templates/fleet_map.html',
+            *(
+                str(path.relative_to(_CHECKOUT))
+                for path in (_CHECKOUT / 'etc').rglob('*')
+                if path.is_file() and path.suffix != '.sample'
+            ),
+        ):
+            self.assertThat(str(site / name), matchers.FileExists())

@@ -54,7 +54,8 @@ def make_endpoints() -> None:
 def start_pool() -> None:
     """The API in processes of its own, for Nova's services."""
     path = configuration.write(
-        'nova-accel-api.ini', configuration.guide('nova-accel-api.ini')
+        'nova-accel-api-uwsgi.ini',
+        configuration.installed('nova-accel-api-uwsgi.ini'),
     )
     wsgi.start_file(
         'nova-accel-api',

@@ -29,6 +29,8 @@ _TEMPLATES = pathlib.Path(__file__).parent / 'etc'
 
 _MANUAL = settings.CHECKOUT / 'doc/source'
 
+_INSTALLED = settings.CHECKOUT / 'etc/nova_accel'
+
 #: What nova-scheduler enables by itself in Nova 34.
 _NOVA_FILTERS = (
     'ComputeFilter,ComputeCapabilitiesFilter,'
@@ -76,15 +78,17 @@ def guide(name: str, examples: Mapping[str, str] | None = None) -> str:
     )
 
 
+def installed(name: str) -> str:
+    """A file that the package installs, with its examples replaced."""
+    return _replaced(_INSTALLED / name, _EXAMPLES)
+
+
 def manual(name: str, examples: Mapping[str, str]) -> str:
     """A file of the manual, with its examples replaced.
 
     :param examples: what is replaced -> by what
     """
-    text = (_MANUAL / name).read_text()
-    for example, value in examples.items():
-        text = text.replace(example, value)
-    return text
+    return _replaced(_MANUAL / name, examples)
 
 
 def guide_compute(device_specs: Iterable[str], state_path: str) -> str:
@@ -104,3 +108,10 @@ def write(name: str, *parts: str) -> pathlib.Path:
     path.write_text('\n'.join(parts))
     path.chmod(0o600)
     return path
+
+
+def _replaced(path: pathlib.Path, examples: Mapping[str, str]) -> str:
+    text = path.read_text()
+    for example, value in examples.items():
+        text = text.replace(example, value)
+    return text

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Values that differ from row to row, in one UPDATE.
+"""Statements for a number of rows, whose text depends on that number alone.
 
-The text of the UPDATE depends on the number of rows alone, so it is built once
-for each number.
+Such a statement is built once for each number. SQLAlchemy's own list of any
+length takes as long to be written out as the rest of a short statement.
 """
 
 from collections.abc import Iterable
@@ -29,10 +29,17 @@ def is_one(key: sa.Column[Any], amount: int) -> sa.ColumnElement[bool]:
     return key.in_([_parameter(key, number) for number in range(amount)])
 
 
+def keys(key: sa.Column[Any], found: Iterable[str]) -> dict[str, Any]:
+    """The bound values of :func:`is_one`."""
+    return {
+        _name(key.name, number): value for number, value in enumerate(found)
+    }
+
+
 def values(
     key: sa.Column[Any], columns: Iterable[sa.Column[Any]], amount: int
 ) -> dict[str, sa.ColumnElement[Any]]:
-    """Column name -> its new value, which depends on the key."""
+    """Column name -> its new value in an UPDATE, by the key of the row."""
     if amount == 1:
         return {column.name: _parameter(column, 0) for column in columns}
     return {
@@ -48,7 +55,7 @@ def values(
 
 
 def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The bound values of such an UPDATE.
+    """The bound values of an UPDATE.
 
     :param rows: column name -> value, with the key, for each row
     """

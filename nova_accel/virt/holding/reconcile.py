@@ -266,6 +266,7 @@ class Reconciler:
         held = self._attachments.held.bindings()
         journaled = self._attachments.held.journaled()
         listed = self._api.bindings()
+        self._board.listed = tuple(listed)
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
         return drift.Host(
             name=self._service_host,

@@ -10,6 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import logging
+import pathlib
+import re
+import sys
+
+import fixtures
 from oslo_config import cfg
 from oslo_config import generator
 import testtools
@@ -47,11 +53,45 @@ class TestListOpts(testtools.TestCase):
         )
         self.assertNotEqual('sqlite://', conf.CONF.database.connection)
 
-    def test_sample_can_be_generated(self) -> None:
+    def test_defaults_are_those_that_apply(self) -> None:
+        for group, options in opts.list_opts():
+            for option in options:
+                # What keystoneauth loads depends on auth_type.
+                if option.dest in conf.CONF[group]:
+                    self.assertEqual(
+                        option.default,
+                        conf.CONF._get_opt_info(option.dest, group).get(
+                            'default', option.default
+                        ),
+                        (group, option.dest),
+                    )
+
+    def test_sample(self) -> None:
+        """It tells of no fault, and nothing of the machine that makes it."""
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'file'
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
         generated = cfg.ConfigOpts()
         generator.register_cli_opts(generated)
         generated(
-            ['--namespace', 'nova_accel', '--output-file', '/dev/null'],
+            ['--namespace', 'nova_accel', '--output-file', str(path)],
             default_config_files=[],
         )
         generator.generate(generated)
+        self.assertEqual('', log.output)
+        text = path.read_text()
+        for word in (
+            'Warning',
+            'Failed',
+            '<object',
+            sys.prefix,
+            str(pathlib.Path.cwd()),
+        ):
+            self.assertNotIn(word, text)
+        for line in (
+            '#timeout = 30',
+            '#connect_retries = 3',
+            '#max_retries = 0',
+            '#bitstream_cache_directory = $state_path/nova_accel_bitstreams',
+            '#unit_policies =',
+        ):
+            self.assertRegex(text, f'(?m)^{re.escape(line)} *$')

@@ -130,6 +130,13 @@ class ServedApi(process.StartedFixture):
         self.url = f'http://{self._server.address}:{self.port}/accelerator'
         self._server.wait('/accelerator')
 
+    def stop(self) -> int:
+        """End it as systemd does.
+
+        :returns: the exit status of the first process
+        """
+        return self._server.stop()
+
     def usage(self) -> usage.Usage:
         """What all its processes use."""
         return self._server.usage()

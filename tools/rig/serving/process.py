@@ -96,14 +96,17 @@ class Process(fixtures.Fixture):
             f'{self.log.read_text()}'
         )
 
-    def stop(self) -> None:
-        """Ask the process to end, and kill it if it does not."""
+    def stop(self) -> int:
+        """Ask the process to end, and kill it if it does not.
+
+        :returns: its exit status
+        """
         self._process.terminate()
         try:
-            self._process.wait(_STOP_S)
+            return self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            return self._process.wait()
 
     def usage(self) -> usage.Usage:
         """What the process and its children use."""

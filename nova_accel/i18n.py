@@ -1,0 +1,27 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Translation of what users read, as ``nova.i18n`` does it for Nova.
+
+Texts for users are marked with :func:`_`. Logs, and texts for administrators,
+are not translated. ``NOVA_ACCEL_LOCALEDIR`` names the directory of catalogues
+where they are not in gettext's own.
+"""
+
+import oslo_i18n
+
+DOMAIN = 'nova_accel'
+
+_translators = oslo_i18n.TranslatorFactory(domain=DOMAIN)
+
+# By its well-known name, which tools that extract texts look for.
+_ = _translators.primary

@@ -24,9 +24,8 @@ from collections.abc import Set
 import pathlib
 import sys
 
-from pictures import canvas
-
 from nova_accel.model import arq_types
+from pictures import canvas
 
 Transitions = Mapping[arq_types.State, Set[arq_types.State]]
 

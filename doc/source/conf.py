@@ -66,6 +66,14 @@ def write_pictures(app):
     all_pictures.draw(SOURCE / '_static')
 
 
+def write_api_examples(app):
+    import api_examples_to_rst
+
+    (SOURCE / 'reference' / 'api-examples.inc.rst').write_text(
+        api_examples_to_rst.text()
+    )
+
+
 def write_states(app):
     import states_to_svg
 
@@ -125,6 +133,7 @@ def write_openapi(app):
 
 def setup(app):
     app.connect('builder-inited', write_openapi)
+    app.connect('builder-inited', write_api_examples)
     app.connect('builder-inited', write_pictures)
     app.connect('builder-inited', write_states)
     app.connect('builder-inited', write_operations)

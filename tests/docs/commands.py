@@ -19,11 +19,14 @@ from collections.abc import Sequence
 import contextlib
 import dataclasses
 import functools
+import importlib
 from importlib import metadata
+import inspect
 import itertools
 import json
 import re
 import shlex
+import sys
 from unittest import mock
 
 from docs import pages
@@ -37,7 +40,6 @@ _SUBSHELL = re.compile(r'\$\(([^()]*)\)')
 _COMMENT = re.compile(r'(^|\s+)#\s.*$', re.M)
 _ASSIGNMENT = re.compile(r'[A-Z_]+=')
 _SEPARATORS = frozenset('|&;')
-_PARSE = '_parse'
 
 
 class WrongCommandError(Exception):
@@ -69,7 +71,7 @@ def all_commands() -> Iterator[Command]:
             for each in typed:
                 yield from _commands(place, each)
     for path in sorted(pages.SOURCE.rglob('snippets/*.sh')):
-        for each in _whole(path.read_text().splitlines()):
+        for each in _whole(iter(path.read_text().splitlines())):
             yield from _commands(path.name, each)
 
 
@@ -79,18 +81,18 @@ def _typed(text: str) -> Iterator[str]:
     for line in lines:
         if _PROMPT.match(line):
             # A line is whole when no quote is open and no backslash ends it.
-            yield from _whole([line[2:]], lines)
+            yield from _whole(lines, line[2:])
 
 
-def _whole(
-    begun: Sequence[str], more: Iterator[str] = iter(())
-) -> Iterator[str]:
-    """Each command on a line of its own."""
-    begun = list(begun)
-    while begun:
-        result = begun.pop(0)
+def _whole(lines: Iterator[str], begin: str | None = None) -> Iterator[str]:
+    """Each command on a line of its own.
+
+    :param begin: a first line; then only its command is read
+    """
+    for line in [begin] if begin is not None else lines:
+        result = line
         while _is_open(result):
-            following = begun.pop(0) if begun else next(more, None)
+            following = next(lines, None)
             if following is None:
                 raise WrongCommandError(f'it does not end: {result}')
             result = f'{result}\n{following}'
@@ -194,8 +196,7 @@ def manage_commands() -> dict[str, Callable[[], type]]:
     from nova_accel.cmd import manage
 
     return {
-        name: entry.load
-        for name, entry in manage.Manage().command_manager
+        name: entry.load for name, entry in manage.Manage().command_manager
     }
 
 
@@ -208,13 +209,30 @@ def _status(words: Sequence[str]) -> None:
         raise WrongCommandError('there is no such command')
 
 
-def _tool(module: str) -> Callable[[Sequence[str]], None]:
+def _tool(
+    module: str, name: str = '_parse'
+) -> Callable[[Sequence[str]], None]:
+    """A tool of the checkout; this function of it reads the arguments."""
+
+    def refuse(_parser: argparse.ArgumentParser, message: str) -> None:
+        raise WrongCommandError(message)
+
     def parse(words: Sequence[str]) -> None:
-        loaded = __import__(module, fromlist=[_PARSE])
-        with mock.patch.object(
-            argparse.ArgumentParser, 'error', side_effect=WrongCommandError
+        loaded = importlib.import_module(module)
+        with (
+            mock.patch.object(
+                argparse.ArgumentParser,
+                'error',
+                autospec=True,
+                side_effect=refuse,
+            ),
+            mock.patch.object(sys, 'argv', [module, *words]),
         ):
-            getattr(loaded, _PARSE)(list(words))
+            function = getattr(loaded, name)
+            if inspect.signature(function).parameters:
+                function(list(words))
+            else:
+                function()
 
     return parse
 
@@ -265,6 +283,6 @@ CHECKED: dict[str, Callable[[Sequence[str]], None]] = {
     'curl': _curl,
     'tools/bench': _tool('rig.benchmark.main'),
     'tools/quickstart': _tool('rig.quickstart.main'),
-    'tools/lab/lab': _named_in('tools/lab/__main__.py'),
+    'tools/lab/lab': _tool('lab.command_line', 'parse'),
     'tools/test': _named_in('tools/test'),
 }

@@ -74,9 +74,7 @@ class _Code(_Nothing):
 
     def run(self) -> list[nodes.Node]:
         text = '\n'.join(
-            line
-            for line in self.content
-            if not re.match(r':\w+: ', line)
+            line for line in self.content if not re.match(r':\w+: ', line)
         )
         language = self.arguments[0] if self.arguments else ''
         result = nodes.literal_block(text, text, language=language)

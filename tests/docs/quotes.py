@@ -36,6 +36,8 @@ _PLACES = re.compile(r'%\(\w+\)[sdr]|%[sdr]')
 #: After these a text may be another one's.
 _JOINTS = ':;,('
 
+_PLAIN = re.compile(r"[(\"]*[A-Za-z]+('[a-z]+)?[.,:;)\"]*")
+
 _VARIABLE = re.compile(r'<[^<>]+>|\.\.\.')
 
 
@@ -113,7 +115,7 @@ def _trimmed(words: Text) -> Text:
 
 def _is_plain(word: str) -> bool:
     """Whether it is a word, and no value that may vary."""
-    return re.fullmatch(r"[(\"]*[A-Za-z]+('[a-z]+)?[.,:;)\"]*", word) is not None
+    return _PLAIN.fullmatch(word) is not None
 
 
 def _agree(wanted: Text, text: Text) -> bool:
@@ -130,12 +132,14 @@ def _agree(wanted: Text, text: Text) -> bool:
             return True
         # What varies may be several words, or none.
         return (
-            (text[place] == _ANY or _ANY in word) and ends(at, place + 1)
-        ) or (
-            not _is_plain(word)
-            and _ANY in text[place]
-            and ends(at + 1, place)
-        ) or (_ANY in word and ends(at + 1, place))
+            ((text[place] == _ANY or _ANY in word) and ends(at, place + 1))
+            or (
+                not _is_plain(word)
+                and _ANY in text[place]
+                and ends(at + 1, place)
+            )
+            or (_ANY in word and ends(at + 1, place))
+        )
 
     return any(ends(0, place) for place in range(len(text)))
 

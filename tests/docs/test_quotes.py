@@ -39,8 +39,28 @@ _JOINED = {
     '<address> (driver <name>) is published without ...': (
         'is published without',
     ),
+    'Access was denied to the following resource: nova_accel:..., which '
+    'needs the role <role>': (
+        'Access was denied to the following resource:',
+        'which needs',
+    ),
+    "consumer ... has something of Cyborg's providers ..., and no ARQ there": (
+        "has something of Cyborg's providers ... and no ARQ there",
+    ),
     'device profile <name>: quota exceeded: class:<class>: limit ...': (
         'device profile <name>: quota exceeded:',
+    ),
+    'its allocation is not moved: Placement does not put ...': (
+        'its allocation is not moved:',
+        'Placement does not',
+    ),
+    'Published <N> units of <class>, ... (left out: ...)': (
+        'Published',
+        'units of',
+        '(left out:',
+    ),
+    'the database of cell <name> on <host> does not answer: ...': (
+        'the database of <name> on <host> does not answer:',
     ),
     'disabled by an administrator': ('by an administrator',),
     'no NUMA node has': ('NUMA node',),
@@ -98,9 +118,7 @@ class QuotesTest(testtools.TestCase):
                 for page, text in _quotes()
                 if text not in _OF_OTHERS
                 and not all(map(ours.has, _JOINED.get(text, (text,))))
-                and not all(
-                    map(novas.has, _JOINED_BY_NOVA.get(text, (text,)))
-                )
+                and not all(map(novas.has, _JOINED_BY_NOVA.get(text, (text,))))
             ),
         )
 

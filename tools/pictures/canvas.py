@@ -54,8 +54,9 @@ STYLE = """\
 _HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
      width="{width}" height="{height}" font-family="sans-serif" font-size="13">
-{style}<defs><marker id="tip" markerWidth="9" markerHeight="8" refX="8" refY="4"
-  orient="auto"><path class="tip" d="M0,0 L9,4 L0,8 z"/></marker></defs>
+{style}<defs><marker id="tip" markerWidth="9" markerHeight="8" refX="8"
+  refY="4" orient="auto"><path class="tip" d="M0,0 L9,4 L0,8 z"/></marker>
+</defs>
 <rect class="page" x="0" y="0" width="{width}" height="{height}"/>
 """
 

@@ -103,9 +103,7 @@ class Manage(app.App):
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'),
             # Those of the entry points, see setup.cfg.
-            command_manager=commandmanager.CommandManager(
-                'nova_accel.manage'
-            ),
+            command_manager=commandmanager.CommandManager('nova_accel.manage'),
             # "host list --help" is about that command.
             deferred_help=True,
         )

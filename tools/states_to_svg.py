@@ -24,8 +24,9 @@ from collections.abc import Set
 import pathlib
 import sys
 
-from nova_accel.model import arq_types
 from pictures import canvas
+
+from nova_accel.model import arq_types
 
 Transitions = Mapping[arq_types.State, Set[arq_types.State]]
 

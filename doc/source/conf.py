@@ -11,6 +11,8 @@
 # under the License.
 """Configuration of the manual."""
 
+import logging
+import os
 import pathlib
 import subprocess
 import sys
@@ -89,6 +91,22 @@ def write_operations(app):
     )
 
 
+def write_status_help(app):
+    """What nova-accel-status says of itself, which is no program of cliff."""
+    done = subprocess.run(  # noqa: S603
+        [
+            pathlib.Path(sys.executable).with_name('nova-accel-status'),
+            '--help',
+        ],
+        env={**os.environ, 'COLUMNS': '79'},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    (SOURCE / 'reference' / 'nova-accel-status.inc.txt').write_bytes(
+        done.stdout
+    )
+
+
 def write_openapi(app):
     import yaml
 
@@ -110,3 +128,7 @@ def setup(app):
     app.connect('builder-inited', write_pictures)
     app.connect('builder-inited', write_states)
     app.connect('builder-inited', write_operations)
+    app.connect('builder-inited', write_status_help)
+    # python-cyborgclient and python-openstackclient have the same commands,
+    # of which none is shown here.
+    logging.getLogger('cliff.commandmanager').setLevel(logging.ERROR)

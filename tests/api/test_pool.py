@@ -297,6 +297,8 @@ class TestLog(PoolTestCase):
             'GET', '/devices', None, {'X-OpenStack-Request-ID': given}
         )
         second = self.ask('GET', '/deployables')
+        # A line is written when the answer is sent.
+        self.pool.stop()
         ids = [
             answer.headers['X-OpenStack-Request-ID']
             for answer in (first, second)

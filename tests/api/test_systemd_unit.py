@@ -52,7 +52,9 @@ class TestUnit(testtools.TestCase):
 
     def test_it_names_what_the_package_installs(self) -> None:
         program, option, path = self.service['ExecStart'].split()
-        self.assertEqual(('uwsgi', '--ini'), (program.rpartition('/')[2], option))
+        self.assertEqual(
+            ('uwsgi', '--ini'), (program.rpartition('/')[2], option)
+        )
         self.assertEqual('/etc/nova_accel', path.rpartition('/')[0])
         self.assertTrue((_INSTALLED / pathlib.Path(path).name).is_file())
 
@@ -94,7 +96,9 @@ class TestUnit(testtools.TestCase):
         told = b''
         while b'READY=1' not in told:
             told = ready.recv(1024)
-        answer = requests.get(f'http://127.0.0.1:{port}/accelerator', timeout=60)
+        answer = requests.get(
+            f'http://127.0.0.1:{port}/accelerator', timeout=60
+        )
         self.assertEqual(200, answer.status_code, pool.log.read_text())
         self.assertEqual(0, pool.stop(), pool.log.read_text())
 

@@ -16,9 +16,11 @@ import argparse
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import functools
 from importlib import metadata
+import itertools
 import json
 import re
 import shlex
@@ -32,6 +34,7 @@ PLACEHOLDER = 'PLACEHOLDER'
 _PROMPT = re.compile(r'[$#] ')
 _BLANK = re.compile(r'<[A-Za-z][^<>\n]*>')
 _SUBSHELL = re.compile(r'\$\(([^()]*)\)')
+_COMMENT = re.compile(r'(^|\s+)#\s.*$', re.M)
 _ASSIGNMENT = re.compile(r'[A-Z_]+=')
 _SEPARATORS = frozenset('|&;')
 _PARSE = '_parse'
@@ -91,8 +94,9 @@ def _whole(
             if following is None:
                 raise WrongCommandError(f'it does not end: {result}')
             result = f'{result}\n{following}'
-        if result.strip() and not result.startswith('#'):
-            yield result.replace('\\\n', ' ')
+        result = _COMMENT.sub('', result.replace('\\\n', ' '))
+        if result.strip():
+            yield result
 
 
 def _is_open(text: str) -> bool:
@@ -170,7 +174,9 @@ def _openstack_options() -> argparse.ArgumentParser:
 
     parser = shell.OpenStackShell().build_option_parser('openstack', '0')
     for module in clientmanager.PLUGIN_MODULES:
-        parser = module.build_option_parser(parser)
+        # openstackclient and a plugin may both add the same options.
+        with contextlib.suppress(argparse.ArgumentError):
+            parser = module.build_option_parser(parser)
     return _strict(parser)
 
 
@@ -218,7 +224,8 @@ def _named_in(path: str) -> Callable[[Sequence[str]], None]:
 
     def check(words: Sequence[str]) -> None:
         text = (pages.ROOT / path).read_text()
-        for word in words:
+        # After "--" comes an expression for the names of tests.
+        for word in itertools.takewhile('--'.__ne__, words):
             if not re.search(rf'(?<![\w-]){re.escape(word)}(?![\w-])', text):
                 raise WrongCommandError(f'{path} does not know {word}')
 

@@ -22,11 +22,10 @@ from docs import pages
 #: Program -> why its arguments are not checked here.
 _OF_THE_HOST = {
     '/usr/lib/nvidia/sriov-manage': "NVIDIA's, comes with its driver",
+    'base64': 'encodes a file',
     'cat': 'shows what is on a host or in a guest',
-    'eval': 'of the shell',
     'export': 'of the shell',
     'fmpm': "NVIDIA's: unit.privileged.test_fabric_manager has its options",
-    'git': 'needs the repository of the project',
     'grep': 'reads what another command shows',
     'ip': 'shows what is on a host or in a guest',
     'ls': 'shows what is on a host or in a guest',
@@ -43,6 +42,8 @@ _OF_THE_HOST = {
     'readlink': 'shows what is on a host or in a guest',
     'systemctl': 'needs the services of the cloud',
     'tar': 'copies files of a host',
+    'tools/serve-api': 'api.test_serve_api runs it',
+    'tox': 'needs an environment of its own',
 }
 
 #: Commands in the text, such as ``openstack server show``.

@@ -90,9 +90,7 @@ def _drawn(provider: _Provider, x: float, y: float) -> str:
             ),
             canvas.text(x + 10, y + _LINE, name, 'left title'),
             *(
-                canvas.text(
-                    x + 10, y + _LINE * number, words, 'left small'
-                )
+                canvas.text(x + 10, y + _LINE * number, words, 'left small')
                 for number, words in enumerate(others, 2)
             ),
         )

@@ -78,9 +78,7 @@ def _participant(name: str, x: float, bottom: float) -> str:
     )
 
 
-def _step(
-    line: str, places: dict[str, float], y: float
-) -> tuple[str, float]:
+def _step(line: str, places: dict[str, float], y: float) -> tuple[str, float]:
     """The step, and how high it is."""
     try:
         if call := _CALL.fullmatch(line):

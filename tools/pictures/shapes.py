@@ -27,6 +27,4 @@ def svg(source: str) -> str:
     """:raises ValueError: the first line has no size"""
     if (size := _SIZE.match(source)) is None:
         raise ValueError('the first line has no size')
-    return canvas.picture(
-        int(size[1]), int(size[2]), source[size.end() :]
-    )
+    return canvas.picture(int(size[1]), int(size[2]), source[size.end() :])

@@ -32,9 +32,7 @@ from unit.api import programming
 _FILE = pathlib.Path(__file__).parents[3] / 'doc/api_examples.json'
 
 _UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-_TIME = re.compile(
-    r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?'
-)
+_TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?')
 
 _INSTANCE = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
 _ARQS = '/accelerator_requests'
@@ -188,9 +186,9 @@ class ExamplesTest(programming.ProgrammingTestCase):
 
     def _of_hosts(self) -> None:
         report = base.report(functions=1, is_cleaned=True)
-        orders = self._show(
-            'PUT', f'/hosts/{base.HOSTNAME}', report, **_HOST
-        )['orders']
+        orders = self._show('PUT', f'/hosts/{base.HOSTNAME}', report, **_HOST)[
+            'orders'
+        ]
         self._show(
             'PUT',
             f'/hosts/{base.HOSTNAME}/cleaning',

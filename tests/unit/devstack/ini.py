@@ -26,9 +26,7 @@ class Ini:
 
     def __init__(self, path: pathlib.Path, section: str, option: str) -> None:
         self._path = path
-        self._lines = (
-            path.read_text().splitlines() if path.exists() else []
-        )
+        self._lines = path.read_text().splitlines() if path.exists() else []
         self._head = f'[{section}]'
         self._option = option
         self._is_option = re.compile(rf'{re.escape(option)}[ \t]*=').match
@@ -90,7 +88,9 @@ class Ini:
         self._lines.insert(self._lines.index(self._head) + 1, line)
 
 
-def main(name: str, path: str, section: str, option: str, *values: str) -> None:
+def main(
+    name: str, path: str, section: str, option: str, *values: str
+) -> None:
     ini = Ini(pathlib.Path(path), section, option)
     function: Callable[..., None] = getattr(ini, name)
     function(*values)

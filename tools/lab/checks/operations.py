@@ -138,8 +138,7 @@ def guest_killed(evidence: registry.Evidence) -> None:
         )
         status, audited = cloud.outcome('accelerator', 'audit', 'list')
         registry.expect(
-            (status, [row['What'] for row in audited])
-            == (1, ['guest_gone']),
+            (status, [row['What'] for row in audited]) == (1, ['guest_gone']),
             f'audit list, exit status {status}: {audited}',
         )
         server.act('reboot', '--hard')

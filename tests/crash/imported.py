@@ -13,6 +13,7 @@
 """A host whose guests are another service's, as after an import."""
 
 import datetime
+from typing import Any
 import uuid
 
 from lxml import etree
@@ -81,7 +82,7 @@ def _rename_handles(server: imitation.Instance) -> dict[str, str]:
 
 
 def _rename_mdev(
-    connection: object, server: imitation.Instance, before: str, after: str
+    connection: Any, server: imitation.Instance, before: str, after: str
 ) -> None:
     domain = connection.lookupByUUIDString(server.uuid)
     xml = domain.XMLDesc(0).replace(before, after)

@@ -19,6 +19,7 @@ from nova_accel.cmd import fleet_reading
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import finding
+from rig import compute_parts
 
 
 class TestPciFunctions(taken_over.TakenOverTestCase):
@@ -162,9 +163,13 @@ class TestOneServer(taken_over.TakenOverTestCase):
         with engine.writer() as connection:
             connection.execute(sa.update(schema.ARQS).values(role=None))
             connection.execute(sa.delete(schema.BINDINGS))
-        attachments = self.computes[host].driver._accelerators.attachments
-        for entry in attachments._journal.entries():
-            attachments._journal.remove(entry)
+        accelerators = self.computes[host].driver._accelerators
+        journal = accelerators.attachments._journal
+        for entry in journal.entries():
+            journal.remove(entry)
+        compute_parts.board(accelerators).unjournaled = tuple(
+            accelerators.api.bindings()
+        )
 
     def test_deleted_before_it_is_taken_over(self):
         self.flags(compute_driver='nova_accel.LibvirtDriver')
@@ -172,7 +177,6 @@ class TestOneServer(taken_over.TakenOverTestCase):
         self.give_back_what_is_taken_over('host1')
         self._delete_server(self.server)
         self.settle('host1')
-        self.repair('host1')
         self.move_allocations('host1')
         self.assert_nothing_left()
 

@@ -19,6 +19,7 @@ rules.
 """
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 from oslo_log import log as logging
@@ -38,6 +39,7 @@ from nova_accel.virt.holding import next_time
 LOG = logging.getLogger(__name__)
 
 _PART = 'taking over'
+_NOT_TAKEN_OVER = 'Guests of another service are not taken over'
 
 
 class TakingOver:
@@ -68,48 +70,88 @@ class TakingOver:
 
         :raises ServiceUnavailable: the API gave no usable answer.
         """
-        if self._board.listed is None:
-            self._board.listed = tuple(self._api.bindings())
+        if self._board.unjournaled is None:
+            self._list()
 
     def go_on(self) -> None:
         """Take over what can be, after devices were reported.
 
-        :raises AcceleratorError: a service gave no answer, or libvirt none.
+        Does not raise: what fails is left to the next cycle.
+        """
+        findings = self._board.findings
+        with next_time.next_time(_NOT_TAKEN_OVER) as tried:
+            findings.put(_PART, list(self._go_on()) if self._waiting() else ())
+        findings.put(f'{_PART}, as a whole', tried.failure(_NOT_TAKEN_OVER))
+
+    def _go_on(self) -> Iterator[finding.Finding]:
+        """Look again, and take over.
+
+        :raises AcceleratorError: the API gave no answer, or libvirt none.
         :raises NovaException, MessagingException: Nova gave no answer.
         """
-        if not self._waiting():
-            self._board.findings.put(_PART, ())
-            return
-        # In the opposite order to the one in which Nova deletes a server.
+        # In this order, a server that is being deleted has a task by the time
+        # when Nova is asked for it.
         guests = self._guests.devices()
-        self._board.listed = tuple(self._api.bindings())
+        before = self._waiting()
+        yield from self._unplug_deleted(before, self._list())
         waiting = self._waiting()
-        uuids = [binding.instance_uuid for binding in waiting]
-        known = servers.of_host(self._service_host, uuids)
+        known = servers.of_host(
+            self._service_host, [binding.instance_uuid for binding in waiting]
+        )
         view = self._board.view
-        found: list[finding.Finding] = []
-        choices = {}
-        for binding in waiting:
-            uuid = binding.instance_uuid
-            choice = taking_over.choose(
+        choices = {
+            binding.instance_uuid: taking_over.choose(
                 binding,
-                known.get(uuid),
+                known.get(binding.instance_uuid),
                 self._service_host,
-                guests.get(uuid, ()),
+                guests.get(binding.instance_uuid, ()),
                 view.layout.places,
             )
-            found += choice.findings
-            if choice.arqs:
-                choices[uuid] = choice.arqs
-        if choices:
-            network_infos = servers.network_infos(sorted(choices))
-            for uuid, arqs in choices.items():
-                if uuid in network_infos:
-                    of_ports = server_request.of_ports(
-                        network_infos[uuid], view.functions
-                    )
-                    found += self._take_over(uuid, arqs, of_ports)
-        self._board.findings.put(_PART, found)
+            for binding in waiting
+        }
+        for choice in choices.values():
+            yield from choice.findings
+        chosen = {
+            uuid: choice.arqs
+            for uuid, choice in choices.items()
+            if choice.arqs
+        }
+        if not chosen:
+            return
+        for uuid, ports in servers.network_infos(chosen).items():
+            of_ports = server_request.of_ports(ports, view.functions)
+            yield from self._take_over(uuid, chosen[uuid], of_ports)
+
+    def _unplug_deleted(
+        self,
+        before: Iterable[host_binding.Binding],
+        listed: Iterable[host_binding.Binding],
+    ) -> Iterator[finding.Finding]:
+        """Unplug what Nova has deleted with its server meanwhile.
+
+        Nova deletes ARQs that are not adopted after it has removed the guest,
+        and leaves their mediated devices. The next view has no such device.
+
+        :param before: the bindings that waited until now
+        :param listed: all that there are
+        """
+        still = {uuid for binding in listed for uuid in binding.arq_uuids}
+        for arq in (arq for binding in before for arq in binding.arqs):
+            handle = arq.handle
+            if arq.uuid in still or handle.mdev_type is None:
+                continue
+            words = (
+                f'The mediated device {handle.uuid} of {handle.address} is '
+                'destroyed, unless it is held: its server is gone'
+            )
+            with next_time.next_time(
+                f'The mediated device {handle.uuid} is still there'
+            ) as tried:
+                self._guests.check_unused(handle)
+                self._attachments.unplug_unheld(handle)
+            yield from tried.outcome(
+                finding.Kind.MDEV, words, device=handle.uuid
+            )
 
     def _take_over(
         self,
@@ -148,9 +190,17 @@ class TakingOver:
                     instance_uuid=instance_uuid,
                 )
 
+    def _list(self) -> list[host_binding.Binding]:
+        """List what instances hold, and note what the journal lacks."""
+        listed = self._api.bindings()
+        self._board.unjournaled = host_binding.unjournaled(
+            listed, self._attachments.held.journaled()
+        )
+        return listed
+
     def _waiting(self) -> list[host_binding.Binding]:
         return [
             binding
-            for binding in self._board.listed or ()
+            for binding in self._board.unjournaled or ()
             if binding.role is None
         ]

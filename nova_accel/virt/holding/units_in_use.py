@@ -68,8 +68,8 @@ class UnitsInUse:
         arqs = self._held.arqs()
         guests = self._guests.look()
         arqs += self._held.arqs()
-        listed = self._board.listed
-        arqs += [arq for binding in listed or () for arq in binding.arqs]
+        unjournaled = self._board.unjournaled
+        arqs += [arq for binding in unjournaled or () for arq in binding.arqs]
         refused = {
             device: f'guest {guest.uuid} has {device}, and is none of Nova\'s'
             for guest in guests
@@ -83,7 +83,7 @@ class UnitsInUse:
             for device in guest.devices
         }
         held = {mdev.uuid: mdev for mdev in _mdevs(arqs)}
-        if listed is None:
+        if unjournaled is None:
             held |= {mdev.uuid: mdev for mdev in mdevs if mdev.uuid in novas}
         else:
             known = {part for arq in arqs for part in arq.handle.parts}

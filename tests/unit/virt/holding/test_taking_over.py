@@ -66,7 +66,7 @@ class TakingOverTestCase(planted.ReconcileTestCase):
 
     def relist(self):
         """As the first cycle does."""
-        self.board.listed = None
+        self.board.unjournaled = None
         self.run_cycle()
 
     def found(self):
@@ -93,10 +93,10 @@ class TestTakingOver(TakingOverTestCase):
 
     def test_it_costs_one_request_if_nothing_waits(self):
         self.relist()
-        listed = self.board.listed
+        listed = self.board.unjournaled
         self.nova.calls.clear()
         self.run_cycle()
-        self.assertIs(listed, self.board.listed)
+        self.assertIs(listed, self.board.unjournaled)
         self.assertEqual([], self.nova.calls)
 
     def test_what_a_comparison_lists_later(self):
@@ -146,11 +146,35 @@ class TestTakingOver(TakingOverTestCase):
         self.run_cycle()
         self.assertEqual(({ACTIVE}, {'active'}), self.roles(server))
 
+    def test_a_server_that_is_deleted_before(self):
+        """Nova deletes its ARQs, and leaves its mediated device."""
+        well = self.imported()
+        server = self.imported(
+            self.nova.add_instance(HERE, task_state='deleting')
+        )
+        (arq,) = self.arqs(server)
+        self.relist()
+        self.assertEqual((set(), {None}), self.roles(server))
+        self.lose_guest(server)
+        client_arqs.delete_by_instance(server.uuid)
+        self.delete(server)
+        self.assertIn(arq['attach_handle_uuid'], self.mdevs())
+        self.run_cycle()
+        self.assertNotIn(arq['attach_handle_uuid'], self.mdevs())
+        (held,) = self.attachments.held.arqs_of(well.uuid)
+        self.assertIn(held.handle.uuid, self.mdevs())
+        (told,) = [
+            each
+            for each in self.board.findings.all()
+            if each.kind == finding.Kind.MDEV
+        ]
+        self.assertTrue(told.is_repaired)
+
     def test_the_api_does_not_answer(self):
         server = self.imported()
         self.api.refuse = True
         self.relist()
-        self.assertIsNone(self.board.listed)
+        self.assertIsNone(self.board.unjournaled)
         self.api.refuse = False
         self.run_cycle()
         self.assertEqual(({ACTIVE}, {'active'}), self.roles(server))
@@ -217,10 +241,13 @@ class TestTakingOver(TakingOverTestCase):
         self.assertEqual(({ACTIVE}, {'active'}), self.roles(server))
         (arq,) = self.attachments.held.arqs_of(server.uuid)
         self.assertEqual(foreign, arq.handle.uuid)
+        self.run_cycle()
+        self.assertEqual((), self.board.unjournaled)
+        self.assertIn(foreign, self.board.view.handles)
         self.lose_guest(server)
         self.host.os_acc.unplug({'uuid': server.uuid})
         self.assertNotIn(foreign, self.mdevs())
-        self.relist()
+        self.run_cycle()
         self.assertNotIn(foreign, self.board.view.handles)
 
 

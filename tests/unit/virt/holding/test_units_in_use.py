@@ -57,7 +57,7 @@ class TestUnitsInUse(testtools.TestCase):
         self.journaled = []
         self.guests = []
         self.board = host_view.Board(host_view.View())
-        self.board.listed = ()
+        self.board.unjournaled = ()
         self.mdevs = [
             pci_function.Mdev(uuid, 'nvidia-11', PARENT)
             for uuid in ('m1', 'm2')
@@ -79,7 +79,7 @@ class TestUnitsInUse(testtools.TestCase):
         )
 
     def list(self, *arqs, role=None):
-        self.board.listed = (
+        self.board.unjournaled = (
             host_binding.Binding(
                 'guest',
                 role,
@@ -95,7 +95,7 @@ class TestUnitsInUse(testtools.TestCase):
     def test_what_a_stranger_has(self):
         self.add_guest(FUNCTION, 'm1', is_novas=False)
         for listed in ((), None):
-            self.board.listed = listed
+            self.board.unjournaled = listed
             found = self.look()
             self.assertEqual((), found.mdevs)
             self.assertEqual({FUNCTION, 'm1'}, found.refused.keys())
@@ -138,7 +138,7 @@ class TestUnitsInUse(testtools.TestCase):
 
     def test_before_the_api_has_listed_anything(self):
         """Guests of Nova's are taken at their word."""
-        self.board.listed = None
+        self.board.unjournaled = None
         self.add_guest(FUNCTION, 'm1', 'of another kind')
         self.assertEqual(units_in_use.Found({}, (self.mdevs[0],)), self.look())
 

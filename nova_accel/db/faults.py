@@ -145,9 +145,9 @@ def unavailable(
 def _words(fault: Exception) -> str | None:
     if isinstance(fault, sa_exc.TimeoutError):
         return 'is too busy: no connection became free'
-    words = of_driver(fault)
+    raised = of_driver(fault)
     for kind in _KINDS:
-        if _is(words, kind):
+        if _is(raised, kind):
             return kind.words
     if isinstance(fault, _OF_OPERATION):
         return 'does not answer'
@@ -161,11 +161,11 @@ def of_driver(fault: Exception) -> BaseException:
     return getattr(fault, 'orig', None) or fault
 
 
-def _is(of_driver: BaseException, kind: _Kind) -> bool:
-    sqlstate = getattr(of_driver, 'pgcode', None)
+def _is(raised: BaseException, kind: _Kind) -> bool:
+    sqlstate = getattr(raised, 'pgcode', None)
     if sqlstate is not None:
         return sqlstate in kind.sqlstates
-    number = of_driver.args[0] if of_driver.args else None
+    number = raised.args[0] if raised.args else None
     if isinstance(number, int):
         return number in kind.mysql
-    return kind.text.search(str(of_driver)) is not None
+    return kind.text.search(str(raised)) is not None

@@ -25,6 +25,7 @@ import pathlib
 import sys
 
 from nova_accel.model import arq_types
+from pictures import canvas
 
 Transitions = Mapping[arq_types.State, Set[arq_types.State]]
 
@@ -32,54 +33,31 @@ _BOX = (108, 34)
 _GAP = (104, 46)
 _MARGIN = 24
 
-_HEAD = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
-     font-family="sans-serif" font-size="14">
-<defs><marker id="tip" markerWidth="9" markerHeight="8" refX="8" refY="4"
-  orient="auto"><path d="M0,0 L9,4 L0,8 z" fill="#456"/></marker></defs>
-"""
-
-_STATE = """\
-<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="#eef3f8"
-  stroke="#456"{dashes}/>
-<text x="{middle}" y="{base}" text-anchor="middle">{name}</text>
-"""
-
-_STEP = """\
-<path d="{path}" fill="none" stroke="{colour}" marker-end="url(#tip)"/>
-"""
-
 
 def svg(transitions: Transitions) -> str:
     """The picture; the state that is derived, never stored, is dashed."""
     places = _places(_columns(transitions))
     width = max(x for x, _y in places.values()) + _BOX[0] + _MARGIN
     height = max(y for _x, y in places.values()) + _BOX[1] + 3 * _MARGIN
-    parts = [_HEAD.format(width=width, height=height)]
-    parts += [
-        _STEP.format(
-            path=_path(places[state], places[target], height),
-            colour='#456' if transitions[target] else '#c3ced9',
+    steps = [
+        canvas.path(
+            _path(places[state], places[target], height),
+            'line' if transitions[target] else 'line last',
         )
         for state in transitions
         for target in sorted(transitions[state])
     ]
-    parts += [
-        _STATE.format(
-            x=x,
-            y=y,
-            width=_BOX[0],
-            height=_BOX[1],
-            middle=x + _BOX[0] / 2,
-            base=y + _BOX[1] / 2 + 5,
-            name=state,
-            dashes=' stroke-dasharray="5 4"'
-            if state is arq_types.State.UNKNOWN
-            else '',
+    boxes = [
+        canvas.box(
+            x,
+            y,
+            *_BOX,
+            'zone' if state is arq_types.State.UNKNOWN else 'ours',
         )
+        + canvas.text(x + _BOX[0] / 2, y + _BOX[1] / 2 + 5, state)
         for state, (x, y) in places.items()
     ]
-    return ''.join([*parts, '</svg>\n'])
+    return canvas.picture(width, height, *steps, *boxes)
 
 
 def _columns(transitions: Transitions) -> list[list[arq_types.State]]:

@@ -37,6 +37,7 @@ project = 'nova_accel'
 copyright = 'OpenStack contributors'
 master_doc = 'index'
 exclude_patterns = ['**/*.inc.rst']
+templates_path = ['_templates']
 
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
@@ -59,6 +60,20 @@ policy_generator_config_file = (
 sample_policy_basename = '_static/nova_accel'
 
 
+def write_pictures(app):
+    from pictures import all_pictures
+
+    all_pictures.draw(SOURCE / '_static')
+
+
+def write_api_examples(app):
+    import api_examples_to_rst
+
+    (SOURCE / 'reference' / 'api-examples.inc.rst').write_text(
+        api_examples_to_rst.text()
+    )
+
+
 def write_states(app):
     import states_to_svg
 
@@ -78,7 +93,7 @@ def write_operations(app):
             sys.executable,
             TOOLS / 'operations_to_rst.py',
             '--output',
-            SOURCE / 'admin' / 'tested-operations.inc.rst',
+            SOURCE / 'contributor' / 'tested-operations.inc.rst',
         ],
         check=True,
     )
@@ -118,6 +133,8 @@ def write_openapi(app):
 
 def setup(app):
     app.connect('builder-inited', write_openapi)
+    app.connect('builder-inited', write_api_examples)
+    app.connect('builder-inited', write_pictures)
     app.connect('builder-inited', write_states)
     app.connect('builder-inited', write_operations)
     app.connect('builder-inited', write_status_help)

@@ -60,7 +60,7 @@ class Application:
 def factory(
     global_conf: Mapping[str, str], **local_conf: str
 ) -> microversion.WSGIApplication:
-    """``paste.app_factory`` of the API; needs ``nova.context`` in environ.
+    """``paste.app_factory`` of the API; needs the caller in environ.
 
     :raises ConfigurationError: the database is not configured, or its schema
         is older than this release.

@@ -10,26 +10,24 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The caller of a request, by the headers of ``authtoken``."""
+"""The filter that finds out who the caller of a request is."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
-import json
 from typing import Any
 
-from nova import context as nova_context
 import webob.exc
 
+from nova_accel.api import caller
 from nova_accel.api import microversion
 
 
 class Context:
-    """Puts ``nova.context`` into the environment, as Nova's own filter does.
+    """Puts the caller into the environment, as Nova's ``keystonecontext``.
 
     Nova's filter asks its policy whether the caller is an administrator, which
-    takes as long as all the rest of it. Here ``is_admin`` is always false: our
-    policy decides by roles (:mod:`nova_accel.api.policy`).
+    takes as long as all the rest of it.
     """
 
     def __init__(self, application: microversion.WSGIApplication) -> None:
@@ -38,26 +36,9 @@ class Context:
     def __call__(
         self, environ: dict[str, Any], start_response: Any
     ) -> Iterable[bytes]:
-        answer = self._application
-        try:
-            catalog = json.loads(environ.get('HTTP_X_SERVICE_CATALOG', 'null'))
-        except ValueError:
-            answer = webob.exc.HTTPInternalServerError(
-                'Invalid service catalog json.'
-            )
-        else:
-            caller = nova_context.RequestContext.from_environ(
-                environ,
-                is_admin=False,
-                user_auth_plugin=environ.get('keystone.token_auth'),
-                remote_address=environ.get('REMOTE_ADDR'),
-                service_catalog=catalog,
-            )
-            if caller.user_id is None:
-                answer = webob.exc.HTTPUnauthorized()
-            else:
-                environ['nova.context'] = caller
-        return answer(environ, start_response)
+        if caller.of(environ).user_id is None:
+            return webob.exc.HTTPUnauthorized()(environ, start_response)
+        return self._application(environ, start_response)
 
 
 def factory(

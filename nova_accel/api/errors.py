@@ -26,13 +26,13 @@ copies an answer into the faults of servers, which their owners read.
 import json
 from typing import Any
 
-from nova import context as nova_context
 from oslo_db import exception as db_exceptions
 from oslo_log import log as logging
 import webob
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel.api import caller
 from nova_accel.api import policy
 from nova_accel.api.policies import host as policies
 from nova_accel.model import reason
@@ -77,7 +77,9 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
     for kind, status in _STATUSES:
         if isinstance(fault, kind):
             body = _fault(
-                path, status, told(request.environ.get('nova.context'), fault)
+                path,
+                status,
+                told(request.environ.get(caller.ENVIRON_KEY), fault),
             )
             if path.startswith(OWN_PATHS):
                 body['error_code'] = type(fault).__name__
@@ -91,7 +93,7 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
                 status=status, json_body=_fault(path, status, text)
             )
     LOG.exception('%s failed', asked)
-    context = request.environ.get('nova.context')
+    context = request.environ.get(caller.ENVIRON_KEY)
     identity = getattr(context, 'request_id', 'unknown')
     return webob.Response(
         status=500,
@@ -102,7 +104,7 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
 
 
 def told(
-    context: nova_context.RequestContext | None,
+    context: caller.Caller | None,
     fault: exceptions.AcceleratorError,
 ) -> str:
     """The text of a fault that the caller may read."""

@@ -20,14 +20,15 @@ as the rules are: until the policy file is looked at again.
 
 from collections.abc import Mapping
 import functools
+import re
 import time
 from typing import Any
 
-from nova import context as nova_context
 from oslo_policy import policy
 import webob.exc
 
 from nova_accel import conf
+from nova_accel.api import caller
 from nova_accel.api import policies
 
 #: How old the policy file's rules may be, and a decision by them.
@@ -35,6 +36,9 @@ _FRESH_S = 1.0
 
 #: How many decisions are kept at most.
 _MOST_DECISIONS = 4096
+
+#: A role in the text of a rule, of the caller or of a service.
+_ROLE = re.compile(r'\brole:([\w-]+)')
 
 #: A caller, as the rules see it.
 _Caller = tuple[Any, ...]
@@ -55,7 +59,7 @@ class _Enforcer(policy.Enforcer):
             self._looked_at = time.monotonic()
             self._decisions = {}
 
-    def allows(self, context: nova_context.RequestContext, rule: str) -> bool:
+    def allows(self, context: caller.Caller, rule: str) -> bool:
         """Whether the rule lets the caller do it in the caller's project."""
         self.load_rules()
         # A thread that replaces these meanwhile has newer rules.
@@ -70,7 +74,7 @@ class _Enforcer(policy.Enforcer):
         return decision
 
 
-def _caller(context: nova_context.RequestContext) -> _Caller:
+def _caller(context: caller.Caller) -> _Caller:
     """The values of ``to_policy_values()``: rules can see no others."""
     return (
         context.user_id,
@@ -99,7 +103,7 @@ def get_enforcer() -> _Enforcer:
 
 
 def authorize(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     rule: str,
     or_rule: str | None = None,
     refusal: str | None = None,
@@ -113,11 +117,25 @@ def authorize(
     if allows(context, rule):
         return
     if or_rule is None or not allows(context, or_rule):
-        raise webob.exc.HTTPForbidden(
-            refusal or f'Access was denied to the following resource: {rule}'
-        )
+        raise webob.exc.HTTPForbidden(refusal or denial(rule, or_rule))
 
 
-def allows(context: nova_context.RequestContext, rule: str) -> bool:
+def denial(rule: str, or_rule: str | None = None) -> str:
+    """The answer for whom the rules say no, with the roles that they name."""
+    return 'Access was denied to the following resource: ' + ', or '.join(
+        _with_roles(each) for each in (rule, or_rule) if each is not None
+    )
+
+
+def _with_roles(rule: str) -> str:
+    check = str(get_enforcer().rules.get(rule, ''))
+    roles = sorted(set(_ROLE.findall(check)))
+    if not roles:
+        return rule
+    some = 'the role' if len(roles) == 1 else 'one of the roles'
+    return f'{rule}, which needs {some} {", ".join(roles)}'
+
+
+def allows(context: caller.Caller, rule: str) -> bool:
     """Whether the rule says yes."""
     return get_enforcer().allows(context, rule)

@@ -17,8 +17,8 @@ nova-api, and a pool that calls itself can run out of workers. It is started
 as Nova's own ``nova.wsgi.osapi_compute`` is, for example with
 ``uwsgi --module nova_accel.api.wsgi``, and reads the same files.
 
-It needs little of nova-api. Nova's objects and its API of servers are imported
-when the first request needs them, and few do.
+It needs little of Nova, and loads nothing else: see
+:mod:`nova_accel.api.nova_setup`.
 """
 
 # Before anything else is imported, as Nova's entry points do.
@@ -35,7 +35,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 
-from nova import config
+from nova import middleware
 from nova import version
 from oslo_log import log as logging
 from oslo_reports import guru_meditation_report
@@ -43,6 +43,8 @@ from oslo_reports import opts as report_opts
 from paste import deploy
 
 from nova_accel import conf
+from nova_accel.api import nova_setup
+from nova_accel.api.notifications import notifier
 
 CONF = conf.CONF
 
@@ -67,10 +69,22 @@ def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
 
 
 def _configure(files: Sequence[str]) -> None:
-    """Read the files, and set up what Nova sets up for all its services."""
-    config.parse_args(
-        sys.argv, default_config_files=files, prog='nova-accel-api'
+    """Read the files, and set up what Nova sets up for all its services.
+
+    It is what ``nova.config.parse_args`` does, but Nova's RPC and databases
+    wait for a request that needs them, unless notifications are sent.
+    """
+    logging.register_options(CONF)
+    middleware.set_defaults()
+    CONF(
+        sys.argv[1:],
+        project='nova',
+        prog='nova-accel-api',
+        version=version.version_string(),
+        default_config_files=files,
     )
+    if notifier.is_format_sent():
+        nova_setup.ensure()
     logging.setup(CONF, 'nova')
     report_opts.set_defaults(CONF)
     guru_meditation_report.TextGuruMeditation.setup_autorun(

@@ -29,6 +29,7 @@ from keystoneauth1 import plugin as ks_plugin
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.client import refusal
 from nova_accel.client import report_contract
 from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
@@ -76,8 +77,10 @@ def auth_from_conf() -> ks_plugin.BaseAuthPlugin:
     group = client_conf.GROUP.name
     try:
         auth = ks_loading.load_auth_from_conf_options(CONF, group)
-    except ks_exceptions.MissingRequiredOptions as error:
-        raise exceptions.ConfigurationError(f'[{group}]: {error}') from error
+    except ks_exceptions.AuthPluginException as error:
+        raise exceptions.ConfigurationError(
+            refusal.unusable_options(error)
+        ) from error
     if auth is None:
         raise exceptions.ConfigurationError(
             f'[{group}] auth_type (or auth_section) is not set: nova-compute '
@@ -404,7 +407,7 @@ class AcceleratorApi:
             return self._adapter.request(path, method, **kwargs)
         except ks_exceptions.ClientException as error:
             raise exceptions.ServiceUnavailable(
-                f'the accelerator API cannot be reached: {error}'
+                refusal.unreachable(error)
             ) from error
 
 
@@ -437,7 +440,4 @@ def _fault(response: Any) -> exceptions.AcceleratorError:
             fault.newest = body.get('newest_attempt')
         return fault
     except (ValueError, KeyError, TypeError):
-        return exceptions.ServiceUnavailable(
-            f'the accelerator API answered {response.status_code} to '
-            f'{response.request.method} {response.url}'
-        )
+        return exceptions.ServiceUnavailable(refusal.answered(response))

@@ -14,6 +14,8 @@
 """Nova's view of the instances that have accelerators of a host."""
 
 from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
 
 from nova import context as nova_context
 from nova import objects
@@ -83,6 +85,23 @@ def of_host(
         for uuid, instance in found.items()
     }
     return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
+
+
+def network_infos(
+    uuids: Collection[str],
+) -> dict[str, list[Mapping[str, Any]]]:
+    """The ports of existing instances, as Nova caches them, by instance uuid.
+
+    :raises oslo_messaging.MessagingException: Nova does not answer
+    """
+    return {
+        instance.uuid: instance.get_network_info()
+        for instance in objects.InstanceList.get_by_filters(
+            nova_context.get_admin_context(),
+            {'uuid': sorted(uuids), 'deleted': False, 'soft_deleted': True},
+            expected_attrs=['info_cache'],
+        )
+    }
 
 
 def holder(uuid: str) -> programming_record.Holder:

@@ -10,4 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+
 """The commands of the package."""
+
+import warnings
+
+# Libraries of Nova's import eventlet wherever it is installed, and eventlet
+# says that it is deprecated. No user of a command can do anything about it.
+warnings.filterwarnings('ignore', message=r'\s*Eventlet is deprecated')

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
-"""The servers in the databases of Nova's cells."""
+"""The servers and compute nodes in the databases of Nova's cells."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
+import contextlib
 from typing import Any
 
 from nova import conf as nova_conf
@@ -24,12 +24,14 @@ from nova.db.api import api as api_db
 from nova.db.main import api as main_db
 from nova.db.main import models
 from nova.objects import fields
+from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.model import drift
 from nova_accel.model import fleet_sources
+from nova_accel.model.cyborg import hosts
 
 _GIVEN_AWAY = (
     fields.PciDeviceStatus.CLAIMED,
@@ -42,6 +44,10 @@ def connect() -> None:
 
     Nova's configuration must have been read.
     """
+    for group in ('api_database', 'database'):
+        # By default oslo.db tries ten times before it says what is wrong,
+        # with ten seconds in between.
+        nova_conf.CONF.set_default('max_retries', 0, group)
     # The mapping of a cell refers to an option that Nova registers with RPC.
     messaging.TransportURL.parse(nova_conf.CONF)
     main_db.configure(nova_conf.CONF)
@@ -55,6 +61,7 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
     It takes two statements for each cell.
 
     :raises ConfigurationError: Nova knows of no cell.
+    :raises ServiceUnavailable: a database of Nova's does not answer.
     """
     context = nova_context.get_admin_context()
     migrating, found = _moves_and_instances(context, uuids, [])
@@ -70,6 +77,19 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
     }
 
 
+def compute_nodes() -> list[hosts.Node]:
+    """All compute nodes, by one statement for each cell.
+
+    :raises ConfigurationError: Nova knows of no cell.
+    """
+    context = nova_context.get_admin_context()
+    found = []
+    for cell in _cells(context):
+        with nova_context.target_cell(context, cell) as cell_context:
+            found += _compute_nodes(cell_context)
+    return found
+
+
 def read(uuids: Collection[str]) -> fleet_sources.Nova:
     """Nova's words about the instances, moves and its PCI devices.
 
@@ -77,13 +97,14 @@ def read(uuids: Collection[str]) -> fleet_sources.Nova:
 
     :param uuids: of instances, or of other consumers in Placement
     :raises ConfigurationError: Nova knows of no cell.
+    :raises ServiceUnavailable: a database of Nova's does not answer.
     """
     context = nova_context.get_admin_context()
     migrating, found = _moves_and_instances(context, uuids, ['flavor'])
     moving = {*migrating.values()}
     passed_through = {}
     for cell in _cells(context):
-        with nova_context.target_cell(context, cell) as cell_context:
+        with _of_cell(context, cell) as cell_context:
             passed_through.update(_passed_through(cell_context))
     return fleet_sources.Nova(
         servers={
@@ -107,14 +128,51 @@ def read(uuids: Collection[str]) -> fleet_sources.Nova:
 
 
 def _cells(context: Any) -> Any:
-    """:raises ConfigurationError: Nova knows of no cell."""
-    cells = objects.CellMappingList.get_all(context)
+    """All cells of Nova.
+
+    :raises ConfigurationError: they are not configured, or there is none.
+    :raises ServiceUnavailable: their database does not answer.
+    """
+    url = nova_conf.CONF.api_database.connection
+    if not url:
+        raise exceptions.ConfigurationError(
+            '[api_database] connection is not set: it names the database of '
+            "Nova's API, which has the cells. Run the command with the "
+            'configuration of nova-api'
+        )
+    with _answering("Nova's API ([api_database] connection)", url):
+        cells = objects.CellMappingList.get_all(context)
     if not cells:
         raise exceptions.ConfigurationError(
             '[api_database] connection: Nova has no cells there, so that all '
             'servers would look deleted'
         )
     return cells
+
+
+@contextlib.contextmanager
+def _of_cell(context: Any, cell: Any) -> Iterator[Any]:
+    """The context for the database of a cell.
+
+    :raises ServiceUnavailable: it does not answer.
+    """
+    with (
+        _answering(f'cell {cell.name or cell.uuid}', cell.database_connection),
+        nova_context.target_cell(context, cell) as cell_context,
+    ):
+        yield cell_context
+
+
+@contextlib.contextmanager
+def _answering(whose: str, url: str) -> Iterator[None]:
+    """:raises ServiceUnavailable: the database does not answer the body."""
+    try:
+        yield
+    except (db_exc.DBConnectionError, db_exc.CantStartEngineError) as fault:
+        raise exceptions.ServiceUnavailable(
+            f'the database of {whose} on {sa.make_url(url).host} does not '
+            'answer: check that it runs, and can be reached from here'
+        ) from fault
 
 
 def _moves_and_instances(
@@ -132,7 +190,7 @@ def _moves_and_instances(
     migrating: dict[str, str] = {}
     found: dict[str, Any] = {}
     for cell in cells:
-        with nova_context.target_cell(context, cell) as cell_context:
+        with _of_cell(context, cell) as cell_context:
             migrating.update(
                 (migration.uuid, migration.instance_uuid)
                 for migration in objects.MigrationList.get_by_filters(
@@ -140,7 +198,7 @@ def _moves_and_instances(
                 )
             )
     for cell in cells:
-        with nova_context.target_cell(context, cell) as cell_context:
+        with _of_cell(context, cell) as cell_context:
             found.update(
                 (instance.uuid, instance)
                 for instance in objects.InstanceList.get_by_filters(
@@ -189,3 +247,16 @@ def _passed_through(context: Any) -> dict[tuple[str, str], str]:
             )
         )
     }
+
+
+@main_db.pick_context_manager_reader
+def _compute_nodes(context: Any) -> list[hosts.Node]:
+    node = models.ComputeNode
+    return [
+        hosts.Node(*row)
+        for row in context.session.execute(
+            sa.select(node.uuid, node.hypervisor_hostname, node.host).where(
+                node.deleted == 0
+            )
+        )
+    ]

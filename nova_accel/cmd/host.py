@@ -13,8 +13,11 @@
 """``nova-accel-manage host``: the hosts that have reported accelerators."""
 
 import argparse
+from collections.abc import Iterator
+from typing import Any
 
 from cliff import command
+from cliff import lister
 
 from nova_accel import conf
 from nova_accel import exceptions
@@ -24,6 +27,16 @@ from nova_accel.db import host
 from nova_accel.db import host_arqs
 
 CONF = conf.CONF
+
+COLUMNS = (
+    'Host',
+    'Compute service',
+    'State',
+    'Last report (UTC)',
+    'Devices',
+    'Units',
+    'Drained for',
+)
 
 
 class _OfHost(command.Command):
@@ -46,11 +59,45 @@ class Forget(_OfHost):
     moves from or to it.
     """
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--dry-run',
+            action='store_true',
+            help='delete nothing, and say what would be deleted, or refused',
+        )
+        return parser
+
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         cells.connect()
-        deleted = forget(parsed_args.hostname)
+        deleted = forget(parsed_args.hostname, parsed_args.dry_run)
+        done = 'would be deleted' if parsed_args.dry_run else 'deleted'
         for name, amount in deleted.items():
-            self.app.stdout.write(f'{amount} {name} deleted\n')
+            self.app.stdout.write(f'{amount} {name} {done}\n')
+
+
+class List(lister.Lister):
+    """Show the hosts that have reported, and what they have.
+
+    A host is silent if its last report is older than [nova_accel]
+    host_silence_s.
+    """
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+        return COLUMNS, (
+            (
+                each['hostname'],
+                each['service_host'],
+                'silent' if each['is_silent'] else 'reports',
+                each['reported_at'].isoformat(' ', 'seconds'),
+                each['devices'],
+                each['units'],
+                each['drain_reason'] or '',
+            )
+            for each in host.get_summaries(CONF.nova_accel.host_silence_s)
+        )
 
 
 class Remove(_OfHost):
@@ -91,16 +138,17 @@ def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
     return providers, host.forget(hostname, silence_s)
 
 
-def forget(hostname: str) -> dict[str, int]:
+def forget(hostname: str, is_dry_run: bool = False) -> dict[str, int]:
     """Delete a host, unless a server may need its accelerators.
 
+    :param is_dry_run: whether nothing is deleted after all
     :returns: table -> number of deleted rows
     :raises NotFound: it has never reported
     :raises Conflict: it reports, or names the servers that are in the way
     :raises ConfigurationError: Nova knows of no cell.
     """
     _check_unused(hostname)
-    return host.forget(hostname, CONF.nova_accel.host_silence_s)
+    return host.forget(hostname, CONF.nova_accel.host_silence_s, is_dry_run)
 
 
 def _check_unused(hostname: str) -> None:

@@ -22,7 +22,11 @@ from cliff import command
 from cliff import commandmanager
 from nova import config as nova_config
 
+from nova_accel.db import engine
 from nova_accel.db import migration
+
+#: The words of a command line that only asks what there is.
+_HELP = frozenset({'help', 'complete'})
 
 
 class DbSync(command.Command):
@@ -47,10 +51,45 @@ class DbSync(command.Command):
 
 
 class DbVersion(command.Command):
-    """Print the version of the database, nothing if it has no tables."""
+    """Print the version of the database, and what that means."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        self.app.stdout.write(f'{migration.version() or ""}\n')
+        version = migration.version()
+        self.app.stdout.write(
+            f'{version or "none"} ({_meaning(version)[1]})\n'
+        )
+
+
+class DbCheck(command.Command):
+    """Check that the database answers and has the tables of this release.
+
+    The exit status is 0 if services of this release can use it, otherwise 1.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        is_usable, words = _meaning(migration.version())
+        place = f' ({engine.place()})' if engine.place() else ''
+        self.app.stdout.write(
+            f'The database of accelerators answers{place}. It has {words}\n'
+        )
+        return 0 if is_usable else 1
+
+
+def _meaning(version: str | None) -> tuple[bool, str]:
+    """Whether this release can use a database of the version, and why."""
+    newest = migration.newest()
+    if version == newest:
+        return True, 'the tables of this release'
+    if version is None:
+        return False, 'no tables: run "nova-accel-manage db sync"'
+    if migration.is_known(version):
+        return False, (
+            f'the tables of an older release, and this one needs {newest}: '
+            'run "nova-accel-manage db sync"'
+        )
+    return True, (
+        'the tables of a newer release: upgrade what is still of this one'
+    )
 
 
 class Manage(app.App):
@@ -65,6 +104,8 @@ class Manage(app.App):
             version=metadata.version('nova-accel'),
             # Those of the entry points, see setup.cfg.
             command_manager=commandmanager.CommandManager('nova_accel.manage'),
+            # "host list --help" is about that command.
+            deferred_help=True,
         )
         for option in ('--config-file', '--config-dir'):
             self.parser.add_argument(
@@ -78,6 +119,9 @@ class Manage(app.App):
             )
 
     def initialize_app(self, argv: Sequence[str]) -> None:
+        # Who asks for help may be unable to read the configuration.
+        if not argv or _HELP.intersection(argv):
+            return
         arguments = [self.NAME]
         for path in self.options.config_file:
             arguments += ['--config-file', path]

@@ -11,16 +11,29 @@
 # under the License.
 
 
-"""The questions of an administrator's command to Placement."""
+"""The calls of an administrator's command to Placement."""
 
+from collections.abc import Callable
 from typing import Any
 
 from keystoneauth1 import exceptions as ks_exceptions
 from nova.scheduler.client import report
+import tenacity
 
 from nova_accel import exceptions
 
 _VERSION = '1.22'
+
+#: With the generation and the type of a consumer.
+_CONSUMER_VERSION = '1.38'
+
+_CHANGED = 'placement.concurrent_update'
+
+_TRIES = 10
+
+
+class _ChangedMeanwhile(exceptions.Conflict):
+    """Somebody else changed it since it was read."""
 
 
 def allocations(rp_uuid: str) -> dict[str, dict[str, int]]:
@@ -37,17 +50,52 @@ def allocations(rp_uuid: str) -> dict[str, dict[str, int]]:
     }
 
 
-def call(method: str, path: str) -> Any:
+def change(path: str, changed: Callable[[Any], Any]) -> bool:
+    """Change what Placement has, unless somebody else does so meanwhile.
+
+    Then it is read and changed again.
+
+    :param changed: makes what is to be there, with the generation, of what is
+        there; None if it is right already
+    :returns: whether there was anything to change. False, too, if there is no
+        such thing
+    :raises Conflict: Placement refuses it, with its reason; or others changed
+        it again and again
+    :raises ServiceUnavailable: as of :func:`call`
+    """
+    for attempt in tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(_ChangedMeanwhile),
+        wait=tenacity.wait_random_exponential(0.05, 1),
+        stop=tenacity.stop_after_attempt(_TRIES),
+        reraise=True,
+    ):
+        with attempt:
+            present = call('get', path, version=_CONSUMER_VERSION)
+            wanted = None if present is None else changed(present)
+            if wanted is None:
+                return False
+            call('put', path, data=wanted, version=_CONSUMER_VERSION)
+    return True
+
+
+def call(method: str, path: str, version: str = _VERSION, **data: Any) -> Any:
     """The parsed answer, None if it is empty or there is no such thing.
 
-    :raises Conflict: Placement does not delete it
+    :param data: with a ``put``, ``data`` that is to be there
+    :raises Conflict: Placement does not do it
     :raises ServiceUnavailable: Placement gave no usable answer
     """
     client = report.report_client_singleton()
     # Nova's client sends no microversion when it deletes, and needs none.
-    version = {'version': _VERSION} if method == 'get' else {}
+    if method != 'delete':
+        data['version'] = version
     try:
-        answer = getattr(client, method)(path, **version)
+        answer = getattr(client, method)(path, **data)
+    except ks_exceptions.Unauthorized as error:
+        raise exceptions.ServiceUnavailable(
+            'Keystone refuses the user of [placement] (401): correct its '
+            'username, password, project and domains there'
+        ) from error
     except ks_exceptions.ClientException as error:
         raise exceptions.ServiceUnavailable(
             f'Placement gave no usable answer: {error}'
@@ -55,11 +103,17 @@ def call(method: str, path: str) -> Any:
     if answer.status_code == 404:
         return None
     if answer.status_code == 409:
-        raise exceptions.Conflict(
-            f'Placement does not delete {path}: {answer.text}'
+        fault = _ChangedMeanwhile if _CHANGED in answer.text else None
+        raise (fault or exceptions.Conflict)(
+            f'Placement does not {method} {path}: {answer.text}'
         )
     if answer.status_code >= 400:
+        cure = (
+            ': the user of [placement] needs the role admin or service'
+            if answer.status_code in (401, 403)
+            else ''
+        )
         raise exceptions.ServiceUnavailable(
-            f'Placement answered {answer.status_code} to {path}'
+            f'Placement answered {answer.status_code} to {path}{cure}'
         )
     return answer.json() if answer.content else None

@@ -100,7 +100,7 @@ def create(
                 f'{project_id} has {unbound} that are not bound, and may have '
                 f'{most}: delete those that nobody needs'
             )
-        connection.execute(sa.insert(_TABLE), rows)
+        arq_rows.insert(connection, rows)
     return [arq_rows.as_created(row) for row in rows]
 
 
@@ -309,7 +309,10 @@ def unbind(uuids: Collection[str]) -> None:
         rows = [
             row
             for row in arq_rows.lock_each(
-                connection, uuids, arq_rows.LockedRow, arq_rows.LOCKING
+                connection,
+                uuids,
+                arq_rows.LockedRow,
+                arq_rows.locking(len(uuids)),
             )
             if row['state'] != arq_types.State.UNBOUND
         ]

@@ -12,8 +12,10 @@
 
 """Deployables: where they are, and who holds units of their regions."""
 
+from collections.abc import Collection
 from collections.abc import Sequence
 import datetime
+import json
 from typing import TypedDict
 
 import sqlalchemy as sa
@@ -171,6 +173,26 @@ def get_holders(
             (row.project_id, row.instance_uuid)
             for row in connection.execute(query)
         }
+
+
+@engine.retried
+def get_traits(resource_classes: Collection[str]) -> dict[str, set[str]]:
+    """Resource class -> all traits that devices of any host have.
+
+    A class of which there is no device is left out.
+    """
+    # As a text, since few of them differ.
+    traits = sa.type_coerce(_DEPLOYABLES.c.traits, sa.Text)
+    query = (
+        sa.select(_DEPLOYABLES.c.resource_class, traits)
+        .where(_DEPLOYABLES.c.resource_class.in_(list(resource_classes)))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    with engine.reader() as connection:
+        for resource_class, text in connection.execute(query):
+            found.setdefault(resource_class, set()).update(json.loads(text))
+    return found
 
 
 @engine.retried

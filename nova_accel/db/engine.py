@@ -101,6 +101,15 @@ def url() -> sa.URL:
     return found
 
 
+def place() -> str:
+    """The server that the configuration names, empty for a file."""
+    found = url()
+    if found.host is None:
+        return ''
+    port = '' if found.port is None else f':{found.port}'
+    return f'[nova_accel_database] connection names {found.host}{port}'
+
+
 @functools.cache
 def manager() -> Any:
     """oslo.db's transaction manager, made at first use in a process.
@@ -230,7 +239,7 @@ def _loss_translated() -> Iterator[None]:
         yield
     except db_exc.DBConnectionError as fault:
         raise db_exc.RetryRequest(
-            faults.unavailable(fault) or fault
+            faults.unavailable(fault, place()) or fault
         ) from fault
 
 
@@ -245,9 +254,9 @@ def _translated() -> Iterator[None]:
     ) as fault:
         if faults.is_lock_timeout(fault):
             raise
-        unavailable = faults.unavailable(fault)
+        unavailable = faults.unavailable(fault, place())
         if unavailable is not None:
-            LOG.error('%s: %s', unavailable, fault)
+            LOG.error('%s: %s', unavailable, faults.of_driver(fault))
             raise unavailable from fault
         # oslo.db has a class for MySQL's fault, but not for PostgreSQL's.
         refused = getattr(fault, 'inner_exception', None)

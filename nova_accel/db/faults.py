@@ -12,8 +12,9 @@
 
 """Texts for faults of the database, chosen by what its driver says.
 
-Clients of the API read them, so they name no hosts, users or databases. The
-driver's own text goes to the log.
+Clients of the API read them, so that they name no hosts, users or databases.
+Only administrators read where the database is. The driver's own text goes to
+the log.
 """
 
 import re
@@ -124,40 +125,47 @@ def is_lock_timeout(fault: Exception) -> bool:
     )
 
 
-def unavailable(fault: Exception) -> exceptions.ServiceUnavailable | None:
+def unavailable(
+    fault: Exception, place: str = ''
+) -> exceptions.ServiceUnavailable | None:
     """The fault to raise if the database cannot be used, otherwise None.
 
     :param fault: an exception of SQLAlchemy or oslo.db
+    :param place: where the database is, for administrators alone
     """
-    if isinstance(fault, sa_exc.TimeoutError):
-        return _unavailable('is too busy: no connection became free')
-    of_driver = _of_driver(fault)
-    for kind in _KINDS:
-        if _is(of_driver, kind):
-            return _unavailable(kind.words)
-    if isinstance(fault, _OF_OPERATION):
-        return _unavailable('does not answer')
-    return None
-
-
-def _unavailable(words: str) -> exceptions.ServiceUnavailable:
-    return exceptions.ServiceUnavailable.for_all(
-        f'the database of accelerators {words}'
+    words = _words(fault)
+    if words is None:
+        return None
+    public = f'the database of accelerators {words}'
+    return exceptions.ServiceUnavailable(
+        f'{public} ({place})' if place else public, public=public
     )
 
 
-def _of_driver(fault: Exception) -> BaseException:
+def _words(fault: Exception) -> str | None:
+    if isinstance(fault, sa_exc.TimeoutError):
+        return 'is too busy: no connection became free'
+    raised = of_driver(fault)
+    for kind in _KINDS:
+        if _is(raised, kind):
+            return kind.words
+    if isinstance(fault, _OF_OPERATION):
+        return 'does not answer'
+    return None
+
+
+def of_driver(fault: Exception) -> BaseException:
     """The exception that the driver has raised."""
     if isinstance(fault, db_exc.DBError) and fault.inner_exception is not None:
         fault = fault.inner_exception
     return getattr(fault, 'orig', None) or fault
 
 
-def _is(of_driver: BaseException, kind: _Kind) -> bool:
-    sqlstate = getattr(of_driver, 'pgcode', None)
+def _is(raised: BaseException, kind: _Kind) -> bool:
+    sqlstate = getattr(raised, 'pgcode', None)
     if sqlstate is not None:
         return sqlstate in kind.sqlstates
-    number = of_driver.args[0] if of_driver.args else None
+    number = raised.args[0] if raised.args else None
     if isinstance(number, int):
         return number in kind.mysql
-    return kind.text.search(str(of_driver)) is not None
+    return kind.text.search(str(raised)) is not None

@@ -55,6 +55,14 @@ class HostRow(HostState):
     reported_at: datetime.datetime
 
 
+class SummaryRow(HostRow):
+    """A host, what it has, and why it is drained."""
+
+    devices: int
+    units: int
+    drain_reason: str | None
+
+
 @engine.retried
 def report(
     hostname: str,
@@ -174,6 +182,45 @@ def get_all(silence_s: int) -> list[HostRow]:
 
 
 @engine.retried
+def get_summaries(silence_s: int) -> list[SummaryRow]:
+    """All hosts with the numbers of what they have, by their names.
+
+    :param silence_s: as for :func:`get_all`
+    """
+    devices = (
+        sa.select(_DEVICES.c.hostname, sa.func.count().label('devices'))
+        .group_by(_DEVICES.c.hostname)
+        .subquery()
+    )
+    units = (
+        sa.select(_DEVICES.c.hostname, sa.func.count().label('units'))
+        .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
+        .where(_HANDLES.c.present)
+        .group_by(_DEVICES.c.hostname)
+        .subquery()
+    )
+    query = (
+        sa.select(
+            _HOSTS.c.hostname,
+            _HOSTS.c.service_host,
+            _HOSTS.c.reported_at,
+            is_silent(silence_s).label('is_silent'),
+            sa.func.coalesce(devices.c.devices, 0).label('devices'),
+            sa.func.coalesce(units.c.units, 0).label('units'),
+            _HOSTS.c.drain_reason,
+        )
+        .select_from(
+            _HOSTS.outerjoin(
+                devices, devices.c.hostname == _HOSTS.c.hostname
+            ).outerjoin(units, units.c.hostname == _HOSTS.c.hostname)
+        )
+        .order_by(_HOSTS.c.hostname)
+    )
+    with engine.reader() as connection:
+        return typed.rows(SummaryRow, connection.execute(query))
+
+
+@engine.retried
 def count() -> int:
     """How many hosts have devices."""
     query = sa.select(sa.func.count(_DEVICES.c.hostname.distinct()))
@@ -201,12 +248,13 @@ def get_silent_node(hostname: str, silence_s: int) -> str:
     :raises Conflict: the host still reports
     """
     with engine.reader() as connection:
-        return _silent_node(connection, hostname, silence_s)
+        return silent_node(connection, hostname, silence_s)
 
 
-def _silent_node(
+def silent_node(
     connection: sa.Connection, hostname: str, silence_s: int
 ) -> str:
+    """As :func:`get_silent_node`, as a part of its caller's transaction."""
     found = connection.execute(
         sa.select(
             _HOSTS.c.node_uuid, is_silent(silence_s).label('is_silent')
@@ -224,36 +272,50 @@ def _silent_node(
 
 
 @engine.retried
-def forget(hostname: str, silence_s: int) -> dict[str, int]:
+def forget(
+    hostname: str, silence_s: int, is_dry_run: bool = False
+) -> dict[str, int]:
     """Delete a host that will not come back, with all that it has.
 
     :param silence_s: seconds without a report after which a host is silent
+    :param is_dry_run: whether the transaction is undone at its end
     :returns: table name -> how many rows were deleted
     :raises NotFound: there is no such host
     :raises Conflict: the host still reports
+    """
+    with engine.writer() as connection:
+        lock(connection, hostname)
+        silent_node(connection, hostname, silence_s)
+        deleted = delete(connection, hostname)
+        if is_dry_run:
+            connection.rollback()
+        return deleted
+
+
+def delete(connection: sa.Connection, hostname: str) -> dict[str, int]:
+    """Delete a locked host with all that it has.
+
+    A part of its caller's transaction.
+
+    :returns: table name -> how many rows were deleted
     """
     arqs, fences = schema.ARQS, schema.BINDINGS
     devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
     deployables = sa.select(_DEPLOYABLES.c.uuid).where(
         _DEPLOYABLES.c.device_uuid.in_(devices)
     )
-    with engine.writer() as connection:
-        lock(connection, hostname)
-        _silent_node(connection, hostname, silence_s)
-        return {
-            table.name: connection.execute(
-                sa.delete(table).where(where)
-            ).rowcount
-            for table, where in (
-                (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
-                (arqs, arqs.c.hostname == hostname),
-                (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
-                (_DEVICES, _DEVICES.c.hostname == hostname),
-                (fences, fences.c.hostname == hostname),
-                (_FINDINGS, _FINDINGS.c.hostname == hostname),
-                (_HOSTS, _HOSTS.c.hostname == hostname),
-            )
-        }
+    return {
+        table.name: connection.execute(sa.delete(table).where(where)).rowcount
+        for table, where in (
+            (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
+            (arqs, arqs.c.hostname == hostname),
+            (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
+            (_DEVICES, _DEVICES.c.hostname == hostname),
+            (fences, fences.c.hostname == hostname),
+            (_FINDINGS, _FINDINGS.c.hostname == hostname),
+            (_HOSTS, _HOSTS.c.hostname == hostname),
+        )
+    }
 
 
 def lock(connection: sa.Connection, hostname: str) -> None:

@@ -61,8 +61,13 @@ def sync(version: str = 'head') -> None:
             f'the database has no version {version}: {fault}'
         ) from fault
     except sa_exc.SQLAlchemyError as fault:
-        LOG.error('A step of the schema has failed: %s', fault)
-        raise faults.unavailable(fault) or exceptions.ServiceUnavailable(
+        LOG.error(
+            'The tables are not those of this release yet: %s',
+            faults.of_driver(fault),
+        )
+        raise faults.unavailable(
+            fault, engine.place()
+        ) or exceptions.ServiceUnavailable(
             'the database of accelerators refuses a step '
             f'({getattr(fault, "orig", fault)}): when that is mended, run '
             '"nova-accel-manage db sync" again'

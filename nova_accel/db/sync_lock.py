@@ -25,6 +25,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import faults
+from nova_accel.db import limits
 
 #: How many seconds to wait for another one to end.
 WAIT_S = 60
@@ -38,6 +39,7 @@ def alone(url: sa.URL) -> Iterator[sa.Connection]:
     :raises SQLAlchemyError: the database cannot be used
     """
     backend = url.get_backend_name()
+    _check_answers(url)
     own = sa.create_engine(
         url,
         poolclass=sa.NullPool,
@@ -55,6 +57,15 @@ def alone(url: sa.URL) -> Iterator[sa.Connection]:
             )
         # The lock ends with the connection.
         yield connection
+
+
+def _check_answers(url: sa.URL) -> None:
+    """:raises SQLAlchemyError: the server does not answer in time."""
+    limited = sa.create_engine(
+        limits.of_driver(url, limits.of_api()), poolclass=sa.NullPool
+    )
+    with limited.connect() as connection:
+        connection.scalar(sa.select(1))
 
 
 def _is_alone(connection: sa.Connection, backend: str) -> bool:

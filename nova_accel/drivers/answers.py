@@ -56,7 +56,8 @@ def driver(made: Any) -> base.Driver:
         raise ValueError(f'{_shown(made)} is no {base.Driver.__name__}')
     for name in _FLAGS:
         _check(getattr(made, name), bool, name)
-    _check(made.cleaning_methods, frozenset[str], 'cleaning_methods')
+    for name in ('line_keys', 'cleaning_methods'):
+        _check(getattr(made, name), frozenset[str], name)
     return made
 
 

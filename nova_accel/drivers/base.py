@@ -38,6 +38,8 @@ class Driver(abc.ABC):
     Its methods are called from several threads at once. It keeps no state of
     its own, because nova-compute may be killed at any time.
 
+    :cvar line_keys: which of :data:`device_spec.OF_SOME_DRIVERS` it reads; a
+        line with another one of them is refused
     :cvar cleaning_methods: the allowed values of the key ``clean`` of a line;
         for ``program`` the core calls :meth:`program`
     :cvar repeats_programming: whether a failed programming may be repeated
@@ -53,6 +55,7 @@ class Driver(abc.ABC):
         are derived from it, see :func:`nova_accel.model.naming.derived_uuid`
     """
 
+    line_keys: frozenset[str] = frozenset()
     cleaning_methods: frozenset[str] = frozenset({'none', 'reset', 'command'})
     repeats_programming: bool = False
     programs_under_guest: bool = False

@@ -67,6 +67,7 @@ class FpgaDriver(base.Driver):
     is a deployable of its own.
     """
 
+    line_keys = frozenset({'whole'})
     cleaning_methods = base.Driver.cleaning_methods | {'program'}
 
     @abc.abstractmethod

@@ -51,6 +51,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
     may.
     """
 
+    line_keys = fpga.FpgaDriver.line_keys | {'contents_attribute'}
     repeats_programming = True
 
     def discover(

@@ -36,6 +36,8 @@ class GpuSriovDriver(pci.PciDriver):
     driver schedules them, so no guest gets the card itself.
     """
 
+    line_keys = frozenset()
+
     def discover(
         self,
         function: pci_function.PciFunction,

@@ -52,8 +52,12 @@ class MdevDriver(base.Driver):
     then come the line's types in their order, as long as there is room.
     Virtual functions make one unit each, and are assigned to the types in the
     same order.
+
+    What instances hold always comes first, whatever its uuid is: a server that
+    was taken over from another service has a uuid of that service.
     """
 
+    line_keys = frozenset({'mdev_type', 'mdev_types'})
     cleaning_methods = frozenset({'none'})
 
     def discover(
@@ -139,15 +143,21 @@ class MdevDriver(base.Driver):
             for handle in handles
         }
         share = 1 - self._taken(parents, ours, host)
+        held = {mdev.uuid for mdev in host.held_mdevs}
         for mdev_type, units, handles in mine:
             maximum = most[mdev_type]
             if maximum is not None:
                 units = min(units, max(0, int(share * maximum)))
+            units = max(units, sum(handle.uuid in held for handle in handles))
             # Existing units stay, even if others could be made instead.
             chosen = {
                 handle.uuid
                 for handle in sorted(
-                    handles, key=lambda handle: handle.uuid not in made
+                    handles,
+                    key=lambda handle: (
+                        handle.uuid not in held,
+                        handle.uuid not in made,
+                    ),
                 )[:units]
             }
             if maximum is not None:
@@ -164,22 +174,19 @@ class MdevDriver(base.Driver):
         host: libvirt_devices.HostDevices,
     ) -> list[tuple[str, int, list[attach_handle.AttachHandle]]]:
         """Each type, how many units are wanted, and those that can be made."""
-        left = iter(parents)
         return [
             (
                 mdev_type,
                 units,
                 [
                     handle
-                    for parent in (
-                        itertools.islice(left, units)
-                        if len(types) > 1 and len(parents) > 1
-                        else parents
-                    )
+                    for parent in some
                     for handle in self._handles(parent, mdev_type, host)
                 ],
             )
-            for mdev_type, units in types
+            for (mdev_type, units), some in zip(
+                types, _divided(parents, types, host), strict=True
+            )
         ]
 
     def _taken(
@@ -234,21 +241,36 @@ class MdevDriver(base.Driver):
         The card's number of available units excludes those that others have
         made.
         """
-        made = {
-            mdev.uuid
-            for mdev in host.mdevs
-            if (mdev.parent, mdev.type) == (parent.address, mdev_type)
-        }
+        made, held = (
+            {
+                mdev.uuid
+                for mdev in mdevs
+                if (mdev.parent, mdev.type) == (parent.address, mdev_type)
+            }
+            for mdevs in (host.mdevs, host.held_mdevs)
+        )
         available = parent.mdev_types.get(mdev_type, 0)
-        for index in range(max(_MOST_UNITS, available) if made else available):
-            uuid = naming.derived_uuid(
+        derived = [
+            naming.derived_uuid(
                 self._node_uuid, parent.name, mdev_type, str(index)
             )
-            if uuid not in made:
-                if not available:
-                    continue
-                available -= 1
-            yield attach_handle.AttachHandle(uuid, parent.address, mdev_type)
+            for index in range(
+                max(_MOST_UNITS, available) if made or held else available
+            )
+        ]
+        # In an order that does not depend on what is held.
+        uuids = [*sorted(held.difference(derived)), *derived]
+        offered = made.union(
+            sorted(
+                (uuid for uuid in uuids if uuid not in made),
+                key=lambda uuid: uuid not in held,
+            )[:available]
+        )
+        for uuid in uuids:
+            if uuid in offered:
+                yield attach_handle.AttachHandle(
+                    uuid, parent.address, mdev_type
+                )
 
 
 def _parents(
@@ -272,6 +294,29 @@ def _parents(
             'on the host?'
         )
     return parents
+
+
+def _divided(
+    parents: Sequence[pci_function.PciFunction],
+    types: Sequence[tuple[str, int]],
+    host: libvirt_devices.HostDevices,
+) -> list[list[pci_function.PciFunction]]:
+    """The parents that make each of the types.
+
+    Several virtual functions and several types are divided. A function of
+    which an instance holds a unit stays with the type of the unit.
+    """
+    if len(types) == 1 or len(parents) == 1:
+        return [list(parents)] * len(types)
+    kept = {mdev.parent: mdev.type for mdev in host.held_mdevs}
+    left = iter([each for each in parents if each.address not in kept])
+    found = []
+    for mdev_type, units in types:
+        own = [each for each in parents if kept.get(each.address) == mdev_type]
+        found.append(
+            own + list(itertools.islice(left, max(0, units - len(own))))
+        )
+    return found
 
 
 def _types(

@@ -44,6 +44,7 @@ class NvidiaVfioDriver(base.Driver):
     functions get the first type.
     """
 
+    line_keys = frozenset({'vgpu_types'})
     cleaning_methods = frozenset({'none'})
 
     def discover(

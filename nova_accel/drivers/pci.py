@@ -41,6 +41,8 @@ class PciDriver(base.Driver):
     ``unit``, the other functions of its slot or IOMMU group may go along.
     """
 
+    line_keys = frozenset({'unit'})
+
     def discover(
         self,
         function: pci_function.PciFunction,

@@ -15,6 +15,7 @@
 
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 
 from lxml import etree
 from nova import exception
@@ -28,6 +29,19 @@ from nova_accel.model import pci_address
 
 # Nova marks its guests with this element.
 _NOVA = f'metadata/{{{vconfig.NOVA_NS}}}instance'
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """A guest, with its devices.
+
+    A device is the address of a PCI function, which may be a device, interface
+    or NVMe disk for libvirt, or the uuid of a mediated device.
+    """
+
+    uuid: str
+    is_novas: bool
+    devices: frozenset[str]
 
 
 class Guests:
@@ -50,41 +64,33 @@ class Guests:
         """
         return frozenset(guest.uuid for guest in self._list(only_running=True))
 
+    def look(self) -> tuple[Guest, ...]:
+        """All guests.
+
+        :raises DeviceError: libvirt does not say.
+        """
+        return tuple(
+            Guest(
+                uuid,
+                element.find(_NOVA) is not None,
+                frozenset(_devices(element)),
+            )
+            for uuid, element in self._described()
+        )
+
     def devices(self) -> Mapping[str, frozenset[str]]:
         """Guest uuid -> the devices that the guest has.
 
-        A device is the address of a PCI function, which may be a device,
-        interface or NVMe disk for libvirt, or the uuid of a mediated device.
-
         :raises DeviceError: libvirt does not say.
         """
-        return {
-            uuid: frozenset(_devices(element))
-            for uuid, element in self._described()
-        }
-
-    def strangers(self) -> Mapping[str, str]:
-        """The devices of guests that are not Nova's.
-
-        Nova's own guests are left out: they hold their devices, even if the
-        journal was lost.
-
-        :returns: device, as in :meth:`devices` -> uuid of the guest
-        :raises DeviceError: libvirt does not say.
-        """
-        return {
-            device: uuid
-            for uuid, element in self._described()
-            if element.find(_NOVA) is None
-            for device in _devices(element)
-        }
+        return {guest.uuid: guest.devices for guest in self.look()}
 
     def check_unused(self, handle: attach_handle.AttachHandle) -> None:
         """Check that no guest has any part of a handle.
 
         :raises DeviceError: a guest has it, or libvirt does not say.
         """
-        wanted = {handle.uuid, *map(str, handle.functions)}
+        wanted = {handle.uuid, *handle.parts}
         for uuid, devices in self.devices().items():
             if wanted & devices:
                 raise exceptions.DeviceError(

@@ -49,12 +49,14 @@ class HostDevices:
     """All of the host's devices at one moment.
 
     ``unreadable`` are texts that name the node devices that are left out, and
-    why.
+    why. ``held_mdevs`` are the mediated devices that instances hold, whether
+    they exist or not: a reboot of the host removes them.
     """
 
     functions: Mapping[pci_address.PciAddress, pci_function.PciFunction]
     mdevs: tuple[pci_function.Mdev, ...] = ()
     unreadable: tuple[str, ...] = ()
+    held_mdevs: tuple[pci_function.Mdev, ...] = ()
 
 
 class NodeDevices:
@@ -172,7 +174,12 @@ class NodeDevices:
         with _libvirt_errors(f'the mediated device {uuid} is not destroyed'):
             for name in self._names(uuid):
                 with _gone_is_fine():
-                    self._host.device_lookup_by_name(name).destroy()
+                    device = self._host.device_lookup_by_name(name)
+                    if device.isPersistent():
+                        # Nova's own code defines those of a Cyborg.
+                        # Otherwise libvirt would make it again.
+                        device.undefine()
+                    device.destroy()
             try:
                 tenacity.Retrying(
                     retry=tenacity.retry_if_result(bool),

@@ -12,6 +12,7 @@
 
 """Accelerator requests (ARQs): their states, roles and attach handles."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import enum
@@ -168,3 +169,12 @@ class Arq:
             'device_rp_uuid': self.device_rp_uuid,
             'attach_handle': self.handle.to_dict(),
         }
+
+
+def in_words(arqs: Iterable[Arq]) -> str:
+    """What guests get by the ARQs, such as ``FPGA 0000:3b:00.1``."""
+    return ', '.join(
+        f'{arq.resource_class} {arq.handle.address}'
+        + (f' ({arq.handle.mdev_type})' if arq.handle.mdev_type else '')
+        for arq in arqs
+    )

@@ -73,6 +73,15 @@ class AttachHandle:
         return (self.address, *self.further_functions)
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """What a guest has of it, by the names that libvirt's XML has.
+
+        These are the addresses of the functions, or the uuid of the mediated
+        device.
+        """
+        return tuple(map(str, self.functions)) or (self.uuid,)
+
+    @property
     def info(self) -> dict[str, Any]:
         """The wire's ``attach_handle_info``."""
         info: dict[str, Any] = self.address.parts

@@ -356,10 +356,12 @@ def _boolean(name: str, value: str) -> bool:
 
 
 def _resource_class(name: str) -> str:
-    standard = naming.RESOURCE_CLASSES.values()
+    standard = sorted(set(naming.RESOURCE_CLASSES.values()))
     if name not in standard and not _CUSTOM_NAME.fullmatch(name):
         raise exceptions.InvalidDeviceProfile(
-            f'Unsupported resource class {name}'
+            f'Unsupported resource class {name}, should be one of '
+            f'{", ".join(standard)}, or CUSTOM_ and upper-case letters, '
+            'digits and _'
         )
     return name
 

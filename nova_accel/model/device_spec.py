@@ -30,13 +30,18 @@ from typing import Any
 import jsonschema
 
 from nova_accel import exceptions
+from nova_accel.model import device_spec_faults
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.links import link_sets
 
 # jsonschema uses Python's re, whose $ accepts a newline at the end.
 _UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'
-_HEX_ID = {'type': 'string', 'pattern': r'^([0-9a-fA-F]{4}|[*])\Z'}
+_HEX_ID = {
+    'type': 'string',
+    'pattern': r'^([0-9a-fA-F]{4}|[*])\Z',
+    'description': 'four hexadecimal digits, or "*" for any',
+}
 
 
 class Unit(enum.StrEnum):
@@ -60,6 +65,11 @@ _ADDRESS = {
 
 # Kind -> sets of joined devices.
 _LINKS = {
+    'description': (
+        'an object with lists of PCI addresses for nvlink, numa or pcie, such '
+        'as {"nvlink": [["0000:1b:00.0", "0000:1c:00.0"]]}, with 2 to '
+        f'{link_sets.MAX_SIZE} addresses in each list'
+    ),
     'type': 'object',
     'minProperties': 1,
     'propertyNames': {'enum': ['nvlink', 'numa', 'pcie']},
@@ -77,6 +87,10 @@ _LINKS = {
 
 # Address -> number on its NVSwitch board, null without one.
 _MODULE_IDS = {
+    'description': (
+        'an object with a number for each PCI address, such as '
+        f'{{"0000:1b:00.0": 1}}, from 0 to {link_sets.MAX_MODULE_ID}, or null'
+    ),
     'type': 'object',
     'minProperties': 1,
     'maxProperties': link_sets.MAX_SIZE,
@@ -95,12 +109,26 @@ _MODULE_IDS = {
 
 # Type -> number of units, in the order of the JSON text.
 _UNITS = {
+    'description': (
+        'an object with 1 to 1024 units of each type, such as '
+        '{"nvidia-592": 2}'
+    ),
     'type': 'object',
     'minProperties': 1,
     'additionalProperties': {'type': 'integer', 'minimum': 1, 'maximum': 1024},
 }
 
-SCHEMA = {
+_NAME = {
+    'type': 'string',
+    'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
+    'description': (
+        'CUSTOM_ and upper-case letters, digits or _, with 255 characters at '
+        'most'
+    ),
+}
+
+# The words of each description follow "must be".
+SCHEMA: dict[str, Any] = {
     'type': 'object',
     'properties': {
         'vendor_id': _HEX_ID,
@@ -111,32 +139,61 @@ SCHEMA = {
                 r'^(([0-9a-fA-F]{4,8}|[*]):)?([0-9a-fA-F]{2}|[*]):'
                 r'([01][0-9a-fA-F]|[*])\.([0-7]|[*])\Z'
             ),
+            'description': (
+                'a PCI address, such as "0000:3d:00.0", with "*" for any '
+                'domain, bus, slot or function'
+            ),
         },
-        'driver': {'type': 'string', 'minLength': 1},
-        'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
-        'resource_class': {
+        'driver': {
             'type': 'string',
-            'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
+            'minLength': 1,
+            'description': 'the name of a driver',
+        },
+        'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
+        'resource_class': _NAME
+        | {
+            'description': (
+                f'{_NAME["description"]}; leave it out for the standard class '
+                'of the "type"'
+            )
         },
         'traits': {
             'type': 'array',
             'uniqueItems': True,
-            'items': {
-                'type': 'string',
-                'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
-            },
+            'items': _NAME,
+            'description': (
+                'a list of different traits, each of them '
+                f'{_NAME["description"]}'
+            ),
         },
         'pool': {'enum': [False, True, _BY_NUMA_NODE, _BY_LINKS]},
         'links': _LINKS,
         'module_ids': _MODULE_IDS,
-        'mdev_type': {'type': 'string', 'minLength': 1},
+        'mdev_type': {
+            'type': 'string',
+            'minLength': 1,
+            'description': (
+                'the name of a type of mediated devices, such as "nvidia-592"'
+            ),
+        },
         'mdev_types': _UNITS,
-        'vgpu_types': _UNITS | {'propertyNames': {'pattern': r'^[0-9]+\Z'}},
-        'whole': {'type': 'boolean'},
+        'vgpu_types': _UNITS
+        | {
+            'propertyNames': {'pattern': r'^[0-9]+\Z'},
+            'description': (
+                'an object with 1 to 1024 units of each type, which is a '
+                'number, such as {"558": 4}'
+            ),
+        },
+        'whole': {'type': 'boolean', 'description': 'true or false'},
         # A relative path without "..".
         'contents_attribute': {
             'type': 'string',
             'pattern': r'^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}\Z',
+            'description': (
+                "the path of an attribute, relative to the device's directory "
+                'in sysfs and without ".."'
+            ),
         },
         'clean': {
             'enum': [
@@ -153,20 +210,45 @@ SCHEMA = {
             'items': {'type': 'string'},
             'prefixItems': [{'type': 'string', 'pattern': '^/'}],
             'minItems': 1,
+            'description': (
+                'a list of a program, with its full path, and its arguments'
+            ),
         },
-        'clean_bitstream': {'type': 'string', 'pattern': _UUID},
+        'clean_bitstream': {
+            'type': 'string',
+            'pattern': _UUID,
+            'description': 'the uuid of an image, in lower-case letters',
+        },
         'physical_network': {
             'type': 'string',
             'pattern': r'^(?=.*[a-zA-Z0-9])[ -~]{1,200}\Z',
+            'description': 'the name of a physical network, in ASCII',
         },
         'unit': {'enum': sorted(Unit)},
         # The kernel counts them in 16 bits.
-        'sriov_numvfs': {'type': 'integer', 'minimum': 1, 'maximum': 65535},
+        'sriov_numvfs': {
+            'type': 'integer',
+            'minimum': 1,
+            'maximum': 65535,
+            'description': 'a number from 1 to 65535',
+        },
     },
     'required': ['driver'],
     'additionalProperties': False,
 }
 
+
+#: The keys that only some drivers read.
+OF_SOME_DRIVERS = frozenset(
+    {
+        'contents_attribute',
+        'mdev_type',
+        'mdev_types',
+        'unit',
+        'vgpu_types',
+        'whole',
+    }
+)
 
 _VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
@@ -220,6 +302,16 @@ class DeviceSpec:
     physical_network: str | None = None
     unit: Unit = Unit.FUNCTION
     sriov_numvfs: int | None = None
+
+    @property
+    def keys_of_some_drivers(self) -> frozenset[str]:
+        """Which of :data:`OF_SOME_DRIVERS` have no default value."""
+        return frozenset(
+            field.name
+            for field in dataclasses.fields(self)
+            if field.name in OF_SOME_DRIVERS
+            and getattr(self, field.name) != field.default
+        )
 
     @property
     def cleaning(self) -> tuple[str, ...]:
@@ -298,11 +390,14 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
         value = json.loads(line)
     except ValueError as error:
         raise refuse(f'not JSON: {error}') from error
-    faults = [_fault(error) for error in _VALIDATOR.iter_errors(value)]
+    faults = {
+        device_spec_faults.told(error, SCHEMA['properties'])
+        for error in _VALIDATOR.iter_errors(value)
+    }
     if faults:
         raise refuse('; '.join(sorted(faults)))
     if not value.keys() & {'vendor_id', 'address'}:
-        raise refuse('vendor_id or address is needed')
+        raise refuse('"vendor_id" or "address" is needed')
     for method, key in (
         ('command', 'clean_command'),
         ('program', 'clean_bitstream'),
@@ -324,11 +419,6 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
             f'drivers are {", ".join(drivers)}'
         )
     return DeviceSpec(text=line, **_normalised(value))
-
-
-def _fault(error: jsonschema.ValidationError) -> str:
-    where = '/'.join(str(part) for part in error.path)
-    return f'{where}: {error.message}' if where else error.message
 
 
 def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class Kind(enum.StrEnum):
     NOT_MADE = 'not_made'
     #: What a server holds was held for nobody, or was not known.
     BINDING = 'binding'
+    #: The host has not made its own what the API says that a server holds.
+    NOT_TAKEN_OVER = 'not_taken_over'
     #: A mediated device was nobody's.
     MDEV = 'mdev'
     #: Placement counted units of a server that has left the host.
@@ -72,6 +74,7 @@ LEFT_ALONE = frozenset(
         Kind.GUEST_WITHOUT_SERVER,
         Kind.NOT_IN_API,
         Kind.JOURNAL,
+        Kind.NOT_TAKEN_OVER,
         Kind.REFUSED,
         Kind.PROVIDERS,
     }
@@ -112,6 +115,10 @@ _REMEDIES: Mapping[str, str] = {
     ),
     Kind.NOT_MADE: 'the host tries again; if it goes on, look at the device',
     Kind.BINDING: 'the host tries again; if it goes on, look at its log',
+    Kind.NOT_TAKEN_OVER: (
+        'openstack server reboot --hard {server}, once the host offers the '
+        'device'
+    ),
     Kind.MDEV: 'the host tries again; if it goes on, look at the device',
     Kind.ALLOCATION: 'the host tries again; if it goes on, look at its log',
     Kind.REFUSED: (

@@ -90,14 +90,18 @@ def _too_large(
     cure: str = '',
 ) -> exceptions.NotFound:
     [(resource_class, amount)] = group.resources.items()
-    public = (
+    groups = parts(group, largest)
+    most = max(part.resources[resource_class] for part in groups)
+    fault = (
         f'no {place} has {resource_class}={amount}, which group {index} asks '
-        f'for; the largest has {largest}'
+        f'for; the largest has {largest}: '
+    )
+    divide = (
+        f'make it {len(groups)} groups of {resource_class}={most}'
+        f'{" at most" if amount % len(groups) else ""} in the device profile'
     )
     return exceptions.NotFound(
-        f'{public}: {cure}make several smaller groups of it in the device '
-        'profile',
-        public=public,
+        f'{fault}{cure}{divide}', public=f'{fault}{divide}'
     )
 
 

@@ -96,8 +96,7 @@ def _of_server(
         )
     else:
         for arq in held.arqs:
-            handle = arq.handle
-            for part in list(map(str, handle.functions)) or [handle.uuid]:
+            for part in arq.handle.parts:
                 if part not in guests.devices[uuid]:
                     yield finding.Finding(
                         finding.Kind.NOT_IN_GUEST,

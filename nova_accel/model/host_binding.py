@@ -13,6 +13,8 @@
 
 """The ARQs that an instance holds on one host in one role."""
 
+from collections.abc import Container
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 from typing import Any
@@ -43,6 +45,23 @@ class Binding:
     def is_whole(self) -> bool:
         """Whether each ARQ holds a device."""
         return len(self.arqs) == len(self.arq_uuids)
+
+
+def unjournaled(
+    listed: Iterable[Binding],
+    journaled: Container[tuple[str, arq_types.Role]],
+) -> tuple[Binding, ...]:
+    """The bindings that a host's journal lacks, such as all unadopted ones.
+
+    :param listed: those that the API has of the host
+    :param journaled: instance and role of each entry of the journal
+    """
+    return tuple(
+        binding
+        for binding in listed
+        if binding.role is None
+        or (binding.instance_uuid, binding.role) not in journaled
+    )
 
 
 def from_dict(value: Mapping[str, Any]) -> Binding:

@@ -19,6 +19,7 @@ import functools
 
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import host_binding
 from nova_accel.model import host_findings
 from nova_accel.model import naming
 from nova_accel.model import provider_layout
@@ -127,12 +128,15 @@ class Board:
     """The view and the orders of the moment.
 
     The publisher replaces each as a whole, and everybody else reads it.
-    ``orders`` is None before the API's first answer. All parts add to
-    ``findings``, and the publisher reports them.
+    ``orders`` is None before the API's first answer. ``unjournaled`` are the
+    bindings of the API's last list that the journal lacked, adopted or not;
+    None before the first list. All parts add to ``findings``, and the
+    publisher reports them.
     """
 
     view: View
     orders: standing_orders.Orders | None = None
+    unjournaled: tuple[host_binding.Binding, ...] | None = None
     findings: host_findings.Findings = dataclasses.field(
         default_factory=host_findings.Findings
     )

@@ -23,6 +23,7 @@ import collections
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import re
 import types
 from typing import NamedTuple
 
@@ -38,6 +39,9 @@ _FABRIC = (
 )
 
 _SILENT = 'on hosts that do not report'
+
+#: The beginning of a trait, where there is no room for the whole name.
+_LONG_NAME = re.compile(r'\b(CUSTOM_[A-Z0-9_]{25})[A-Z0-9_]{4,}')
 
 #: How many traits of a group a text names.
 _MAX_TRAITS = 3
@@ -95,10 +99,11 @@ def alone(
         '; '.join(
             f'{name}: {each.finding}' for name, each in sorted(unmet.items())
         ),
-        '; '.join(
+        causes := '; '.join(
             f'{name}: {each.finding.cause}'
             for name, each in sorted(unmet.items())
         ),
+        _LONG_NAME.sub(r'\1...', causes),
     )
 
 
@@ -158,7 +163,8 @@ def find(
     most = max(each.total for each in suited)
     if most < wanted:
         return Finding(
-            f'{wanted} at one place are wanted, and the largest has {most}',
+            f'{wanted} at one place are wanted, and the largest has {most}: '
+            'make smaller groups of it',
             _without_a_trait(group, wanted, there),
         )
     large = [each for each in suited if each.total >= wanted]
@@ -217,14 +223,13 @@ def _why_unsuited(
         return _FABRIC
     if everywhere:
         return (
-            f'each {resource_class} has {_some(everywhere)}, '
-            'which is forbidden'
+            f'each {resource_class} has what is forbidden: {_some(everywhere)}'
         )
     wanted = [
         *sorted(group.required),
         *(f'no {trait}' for trait in sorted(group.forbidden)),
     ]
-    return f'no {resource_class} has {_and(wanted[:_MAX_TRAITS])} at once'
+    return f'no {resource_class} has all of {_and(wanted[:_MAX_TRAITS])}'
 
 
 def _why_not_free(inventories: Sequence[explanation.Inventory]) -> str:

@@ -10,10 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Many questions to a service at a time; a terminal shows the progress."""
+"""Much that is done at a time or in turn; a terminal shows the progress."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent import futures
 from typing import TypeVar
 
@@ -38,20 +40,25 @@ def ask(
     :param words: what a terminal shows beside the progress
     """
     asked = list(things)
-    terminal = console.Console(stderr=True)
     with futures.ThreadPoolExecutor(AT_A_TIME) as executor:
         answers = executor.map(question, asked)
         return dict(
-            zip(
-                asked,
-                progress.track(
-                    answers,
-                    words,
-                    len(asked),
-                    console=terminal,
-                    transient=True,
-                    disable=not terminal.is_terminal,
-                ),
-                strict=True,
-            )
+            zip(asked, _tracked(words, answers, len(asked)), strict=True)
         )
+
+
+def one_by_one(words: str, things: Sequence[_Q]) -> Iterator[_Q]:
+    """The things, for who does something with one after the other."""
+    return _tracked(words, things, len(things))
+
+
+def _tracked(words: str, things: Iterable[_Q], total: int) -> Iterator[_Q]:
+    terminal = console.Console(stderr=True)
+    yield from progress.track(
+        things,
+        words,
+        total,
+        console=terminal,
+        transient=True,
+        disable=not terminal.is_terminal,
+    )

@@ -227,8 +227,8 @@ def _placeable(
     unknown = asked.required - known
     if unknown:
         raise exceptions.NotFound(
-            'no accelerator has a trait that it requires: '
-            + ', '.join(sorted(unknown))
+            'no accelerator has a trait that it requires, which may be '
+            f'misspelt: {", ".join(sorted(unknown))}'
         )
     _check_sets(asked, known)
     if asked.forbidden <= known:

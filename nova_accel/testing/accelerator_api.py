@@ -19,13 +19,13 @@ import fixtures
 from keystoneauth1 import adapter
 from keystoneauth1 import noauth
 from keystoneauth1 import session
-from nova import context as nova_context
 import requests
 from requests import adapters
 from wsgi_intercept import interceptor
 
 from nova_accel import conf
 from nova_accel.api import app
+from nova_accel.api import context
 from nova_accel.client import accelerator_api
 from nova_accel.testing import database
 
@@ -62,7 +62,7 @@ class AcceleratorApi(fixtures.Fixture):
 
     def __init__(self, roles: Iterable[str] = ('service',)) -> None:
         super().__init__()
-        self._roles = list(roles)
+        self._roles = ','.join(roles)
 
     def _setUp(self) -> None:
         CONF(
@@ -72,7 +72,7 @@ class AcceleratorApi(fixtures.Fixture):
         self.useFixture(database.Database())
         self.lose_answers = False
         self.refuse = False
-        self._app = app.factory({})
+        self._app = context.Context(app.factory({}))
         intercept = interceptor.RequestsInterceptor(
             lambda: self._serve, url=_URL
         )
@@ -94,7 +94,9 @@ class AcceleratorApi(fixtures.Fixture):
     def _serve(
         self, environ: dict[str, Any], start_response: Any
     ) -> Iterable[bytes]:
-        environ['nova.context'] = nova_context.RequestContext(
-            user_id='nova', project_id='service', roles=self._roles
+        environ.update(
+            HTTP_X_USER_ID='nova',
+            HTTP_X_PROJECT_ID='service',
+            HTTP_X_ROLES=self._roles,
         )
         return self._app(environ, start_response)

@@ -51,6 +51,7 @@ class MediatedDevice:
         self._name = libvirt_utils.mdev_uuid2name(
             self._information.uuid
         ) + self._parent.removeprefix('pci')
+        self._is_persistent = False
 
     def name(self) -> str:
         return self._name
@@ -67,6 +68,19 @@ class MediatedDevice:
 
     def setAutostart(self, autostart: bool) -> int:
         """Accept the call; no device here survives a reboot of the host."""
+        return 0
+
+    def isPersistent(self) -> bool:
+        """Whether libvirt would remember it if it were destroyed."""
+        return self._is_persistent
+
+    def define(self) -> None:
+        """Have libvirt remember it."""
+        self._is_persistent = True
+
+    def undefine(self) -> int:
+        """Have libvirt forget it; it exists until it is destroyed."""
+        self._is_persistent = False
         return 0
 
     def start(self) -> None:
@@ -156,8 +170,11 @@ def _create(
 def _define(
     connection: fakelibvirt.Connection, xml: str, flags: int
 ) -> MediatedDevice:
-    """Answer with the device, but do not keep its definition."""
-    return MediatedDevice(connection, _parse(xml))
+    """Define a device that exists, as Nova does; it must exist."""
+    name = MediatedDevice(connection, _parse(xml)).name()
+    device: MediatedDevice = connection.nodeDeviceLookupByName(name)
+    device.define()
+    return device
 
 
 class MediatedDevices(fixtures.Fixture):

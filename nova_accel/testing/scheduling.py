@@ -26,7 +26,7 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 from oslo_utils import uuidutils
 from placement.tests.functional.fixtures import placement
-from requests import adapters
+import requests
 
 # Each service of Nova does this when it starts.
 objects.register_all()
@@ -42,21 +42,16 @@ class Placement(fixtures.Fixture):
 
     def _setUp(self) -> None:
         service = self.useFixture(placement.PlacementFixture())
-        # keystoneauth1's method sets socket options, which the sockets of
-        # wsgi-intercept do not have.
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                'keystoneauth1.session.TCPKeepAliveAdapter.init_poolmanager',
-                adapters.HTTPAdapter.init_poolmanager,
-            )
-        )
         self.use(service.endpoint)
 
     def use(self, url: str) -> None:
         """Have Nova talk to the Placement at that address from now on."""
+        line = requests.Session()
+        # No proxy is looked for in the environment, at each request.
+        line.trust_env = False
         self.client = report.SchedulerReportClient(
             adapter.Adapter(
-                session.Session(token_endpoint.Token(url, 'admin')),
+                session.Session(token_endpoint.Token(url, 'admin'), line),
                 service_type='placement',
                 raise_exc=False,
             )

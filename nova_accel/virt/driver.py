@@ -16,6 +16,7 @@
 rules are in ``nova_accel.model``. The modules beside this one do the work.
 """
 
+from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
 import copy
@@ -33,6 +34,7 @@ from nova_accel.host import libvirt_devices
 from nova_accel.virt import faults
 from nova_accel.virt import guest_partition
 from nova_accel.virt import guest_topology
+from nova_accel.virt import instance_event
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import rebuild
@@ -114,7 +116,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         # A guest that exists already keeps what it has until it is
         # destroyed.
         with (
-            self._translated(instance),
+            self._translated(context, instance),
             self.os_acc.acquired(
                 context,
                 instance,
@@ -177,10 +179,12 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         """The one place where every guest's XML is made."""
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
-        found = self.os_acc.split(bound.arguments.get('accel_info'))
-        bound.arguments['accel_info'] = list(found.others)
-        with self._translated(instance):
+        context = bound.arguments.get('context')
+        with self._translated(context, instance):
             self.os_acc.ready_ports(instance, bound.arguments['network_info'])
+            # Nova may pass the ARQs of ports, too.
+            found = self.os_acc.split(bound.arguments.get('accel_info'))
+            bound.arguments['accel_info'] = list(found.others)
             arqs = self.os_acc.ready(instance, found)
         # Nova's callers pass all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
@@ -190,7 +194,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         ]
         guest = super()._get_guest_config(*bound.args[1:], **bound.kwargs)
         if arqs:
-            with self._translated(instance):
+            with self._translated(context, instance):
                 guest_topology.add(
                     guest,
                     instance,
@@ -233,16 +237,20 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         )
         return found
 
+    @contextlib.contextmanager
     def _translated(
         self,
+        context: nova_context.RequestContext | None,
         instance: objects.Instance,
-    ) -> contextlib.AbstractContextManager[None]:
-        """A context that translates our faults while a guest is made."""
-        return (
+    ) -> Iterator[None]:
+        """Tell and translate our faults while a guest is made."""
+        with (
             faults.as_failed()
             if self._rebuilds_in_place(instance)
-            else faults.as_unavailable()
-        )
+            else faults.as_unavailable(),
+            instance_event.told(context, instance),
+        ):
+            yield
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         """Whether the guest is only torn down to be made again here."""

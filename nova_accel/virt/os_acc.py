@@ -35,6 +35,7 @@ from typing import Any
 from nova import context as nova_context
 from nova import objects
 from nova import utils
+from nova.compute import vm_states
 from nova.network import model as network_model
 from oslo_log import log as logging
 
@@ -261,23 +262,31 @@ class OsAcc:
         :raises AcceleratorError: a device cannot be made ready, or there is
             none although the flavor has a device profile of ours.
         """
+        held = {
+            arq.uuid
+            for arq in self._attachments.held.arqs_of(instance.uuid, role)
+        }
+        if not held and server_request.may_ask_us(instance.flavor, found):
+            LOG.warning(
+                'The journal has no accelerators of the instance; asking '
+                'the accelerator API for them',
+                instance=instance,
+            )
+            self._attachments.recover_of(instance.uuid, role)
+        missing = set(found.ours) - held
+        if missing:
+            # Nobody has adopted them, if the server was taken over.
+            self._attachments.take_over_of(instance.uuid, missing, role)
         arqs = self._ready(instance, role)
-        if arqs or not server_request.may_ask_us(instance.flavor, found):
+        if arqs:
             return arqs
-        LOG.warning(
-            'The journal has no accelerators of the instance; asking '
-            'the accelerator API for them',
-            instance=instance,
-        )
-        self._attachments.recover_of(instance.uuid, role)
-        arqs = self._ready(instance, role)
         profile = server_request.profile(instance.flavor, found)
-        if profile is not None and not arqs:
+        if profile is not None:
             raise exceptions.DeviceError(
                 f'instance {instance.uuid}, whose flavor asks for {profile}, '
                 'has no accelerators on this host'
             )
-        return arqs
+        return ()
 
     def ready_ports(
         self,
@@ -299,9 +308,13 @@ class OsAcc:
             network_info, self._board.view.functions.union(held.values())
         )
         if named - held.keys():
-            self._attachments.adopt(
-                instance.uuid, sorted(named), arq_types.Role.PORT
+            # A guest that is taken over has them already.
+            adopt = (
+                self._attachments.adopt
+                if held or instance.vm_state == vm_states.BUILDING
+                else self._attachments.take_over_of
             )
+            adopt(instance.uuid, sorted(named), arq_types.Role.PORT)
         self._ready(instance, arq_types.Role.PORT)
 
     def split(
@@ -309,16 +322,20 @@ class OsAcc:
         accel_info: Iterable[server_request.WireArq] | None,
     ) -> server_request.Split:
         """Tell ARQs of our devices from those of a real Cyborg."""
-        held = self._attachments.held
+        held = self._attachments.held.arqs()
         ours = self._board.view.layout.uuids | {
-            arq.device_rp_uuid for arq in held.arqs()
+            arq.device_rp_uuid for arq in held
         }
         # After the first time, Nova passes the ARQs of ports, too.
-        ports = {arq.uuid for arq in held.arqs(arq_types.Role.PORT)}
+        ports = {
+            arq.uuid
+            for arq in self._attachments.held.arqs(arq_types.Role.PORT)
+        }
         return server_request.split(
             (arq for arq in accel_info or () if arq['uuid'] not in ports),
             self._nodename,
             ours,
+            {arq.uuid for arq in held},
         )
 
     def owns_mdev(self, uuid: str) -> bool:

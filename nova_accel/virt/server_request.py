@@ -64,6 +64,7 @@ def split(
     accel_info: Iterable[WireArq],
     nodename: str,
     provider_uuids: Container[str],
+    held: Container[str] = (),
 ) -> Split:
     """Tell our ARQs from the others by their resource providers.
 
@@ -71,18 +72,18 @@ def split(
     that host has not given them back yet.
 
     :param provider_uuids: of our providers on the host
+    :param held: the uuids of ARQs that are ours whatever their provider is
     """
-    here = [arq for arq in accel_info if arq['hostname'] == nodename]
-    return Split(
-        tuple(
-            arq['uuid']
-            for arq in here
-            if arq['device_rp_uuid'] in provider_uuids
-        ),
-        tuple(
-            arq for arq in here if arq['device_rp_uuid'] not in provider_uuids
-        ),
-    )
+    ours: list[str] = []
+    others: list[WireArq] = []
+    for arq in accel_info:
+        if arq['hostname'] != nodename:
+            continue
+        if arq['device_rp_uuid'] in provider_uuids or arq['uuid'] in held:
+            ours.append(arq['uuid'])
+        else:
+            others.append(arq)
+    return Split(tuple(ours), tuple(others))
 
 
 def profile(flavor: objects.Flavor, found: Split = NOTHING) -> str | None:

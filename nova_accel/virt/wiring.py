@@ -66,6 +66,8 @@ from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
+from nova_accel.virt.holding import taking_over
+from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
@@ -78,6 +80,7 @@ from nova_accel.virt.publishing import published_traits
 CONF = conf.CONF
 
 _UNPUBLISHED = 'The accelerators of this host could not be published'
+_NOT_TAKEN_OVER = 'Guests of another service are not taken over'
 
 
 def check_configured() -> None:
@@ -329,6 +332,7 @@ class _Holding:
     cleaner: cleaning.Cleaner
     attachments: attaching.Attachments
     reconciler: reconcile.Reconciler
+    taking_over: taking_over.TakingOver
 
 
 def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
@@ -370,6 +374,13 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             common.board,
             common.cycle.hurry,
         ),
+        taking_over.TakingOver(
+            common.node.service_host,
+            common.api,
+            attachments,
+            hardware.guests,
+            common.board,
+        ),
     )
 
 
@@ -389,7 +400,13 @@ def _publishing(
         publication.Publisher(
             common.node,
             functools.partial(
-                _discover, common.hardware, regions, _links(common)
+                _discover,
+                common.hardware,
+                regions,
+                _links(common),
+                units_in_use.UnitsInUse(
+                    common.held, common.hardware.guests, common.board
+                ),
             ),
             common.api,
             common.board,
@@ -416,11 +433,13 @@ def _steps(
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
     return (
+        (_NOT_TAKEN_OVER, holding.taking_over.look),
         (_UNPUBLISHED, publishing.publisher.refresh),
         ('Partitions are not compared with the guests', fabric.repair),
         ('How accelerators were cleaned is not told', holding.cleaner.tell),
         ('What was programmed is not told', fpgas.history.tell),
         (_UNPUBLISHED, publishing.publisher.report),
+        (_NOT_TAKEN_OVER, holding.taking_over.go_on),
         ('Accelerators are not cleaned', holding.cleaner.go_on),
         ('Lost accelerators are not made again', lost_mdevs.go_on),
         ('Accelerators are not released', holding.attachments.retry),
@@ -450,13 +469,14 @@ def _discover(
     hardware: _Hardware,
     regions: host_regions.Regions,
     links: device_links.DeviceLinks,
+    in_use: units_in_use.UnitsInUse,
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,
         hardware.drivers,
         hardware.specs,
         hardware.claims,
-        hardware.guests.strangers,
+        in_use.look,
         functools.partial(host_use.HostUse, hardware.sysfs),
     )
     found = links.joined(found)

@@ -184,7 +184,14 @@ class TestPool(PoolTestCase):
         self.ok('PATCH', f'{path}/{second}', {second: base.patch(base.NOBODY)})
         self.ok('GET', path)
         self.ok('GET', f'{path}/{first}')
+        self.made_again(host, first)
         return requested
+
+    def made_again(self, host: str, arq: str) -> None:
+        """Nova is told, which knows no such instance."""
+        for provisioning in ([arq], []):
+            self.ok('PUT', f'{host}/provisioning', {'arqs': provisioning})
+        self.assertNotIn('Nova is not told', self.pool.log.read_text())
 
     def bindings(self, arqs: list[str]) -> None:
         """What the host asks of two requests, and who deletes them."""

@@ -178,6 +178,17 @@ class TestGetHolders(DeployableTestCase):
         )
 
 
+class TestGetTraits(DeployableTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_of_all_hosts(self) -> None:
+        reports.SimulatedHost('compute-2', regions=(1,)).report()
+        found = deployable.get_traits(['FPGA', 'CUSTOM_QAT', 'VGPU'])
+        self.assertEqual({'FPGA'}, {*found} - {'CUSTOM_QAT'})
+        self.assertLessEqual({'CUSTOM_REGION0'}, found['FPGA'])
+        self.assertEqual({}, deployable.get_traits([]))
+
+
 class TestGetHostsOfRegions(DeployableTestCase):
     scenarios = database.SCENARIOS
 

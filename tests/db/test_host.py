@@ -393,6 +393,31 @@ class TestForget(base.DatabaseTestCase):
         )
         self.assertEqual(self.without, self.everything())
 
+    def test_a_dry_run(self) -> None:
+        before = self.everything()
+        would = host.forget('compute-1', -1, is_dry_run=True)
+        self.assertEqual(before, self.everything())
+        self.assertEqual(would, host.forget('compute-1', -1))
+
+    def test_what_each_host_has(self) -> None:
+        self.assertEqual(
+            [
+                ('compute-1', 'compute-1.service', 5, 6, None, False),
+                ('compute-2', 'compute-2.service', 1, 1, None, False),
+            ],
+            [
+                (
+                    row['hostname'],
+                    row['service_host'],
+                    row['devices'],
+                    row['units'],
+                    row['drain_reason'],
+                    bool(row['is_silent']),
+                )
+                for row in host.get_summaries(180)
+            ],
+        )
+
     def test_not_while_it_reports(self) -> None:
         before = self.everything()
         error = self.assertRaises(

@@ -119,17 +119,51 @@ class TestRenamedHandles(base.DatabaseTestCase):
         self.assertEqual({'compute-1': 2}, capacity.free_by_host())
 
     def test_a_report_in_parts(self) -> None:
+        """The function is never free, and there is never one of it twice."""
         _HOST.report()
         request = self.hold()
-        facts = ('compute-1', _renamed().node_uuid, 'compute-1.service')
         first, second = _renamed().reported()
-        host.report(*facts, [second], 'parts', part=0)
-        self.assertEqual(_HOST.rp_uuid(1), self.arq(request)['device_rp_uuid'])
-        host.report(*facts, [first], 'parts', part=1, others=[second['uuid']])
+        self.part([second], 0)
         self.assertEqual(
             _renamed().rp_uuid(1), self.arq(request)['device_rp_uuid']
         )
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+        self.part([first], 1, [second['uuid']])
+        self.assertEqual(
+            _renamed().rp_uuid(1), self.arq(request)['device_rp_uuid']
+        )
+        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+        self.assertEqual(self.uuids_in(_renamed()), self.uuids())
+
+    def test_parts_with_the_function_last(self) -> None:
+        _HOST.report()
+        request = self.hold()
+        first, second = _renamed().reported()
+        self.part([first], 0)
+        self.assertEqual(_HOST.rp_uuid(1), self.arq(request)['device_rp_uuid'])
+        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+        self.part([second], 1, [first['uuid']])
+        self.assertEqual(
+            _renamed().rp_uuid(1), self.arq(request)['device_rp_uuid']
+        )
+        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+        self.assertEqual(self.uuids_in(_renamed()), self.uuids())
+
+    def part(
+        self,
+        devices: list[dict[str, Any]],
+        number: int,
+        others: list[str] | None = None,
+    ) -> None:
+        host.report(
+            'compute-1',
+            _renamed().node_uuid,
+            'compute-1.service',
+            devices,
+            'parts',
+            part=number,
+            others=others,
+        )
 
     def test_another_device_is_in_its_place(self) -> None:
         dataclasses.replace(_HOST, serials=((1, 'serial-a'),)).report()
@@ -150,24 +184,58 @@ class TestRenamedHandles(base.DatabaseTestCase):
     def test_another_arq_has_the_reported_handle(self) -> None:
         _HOST.report()
         request = self.hold()
-        _renamed(regions=(1,)).report()
         before = self.arq(request)
-        self.assertEqual(_HOST.rp_uuid(1), before['device_rp_uuid'])
-        # Both are known for a moment, as between the parts of a report.
-        host.report(
-            'compute-1',
-            _renamed().node_uuid,
-            'compute-1.service',
-            [_renamed().reported()[1]],
-            'parts',
-            part=0,
-        )
-        other = self.request(_renamed().allocated(bus=1))
-        host_arqs.acquire(other)
         _renamed().report()
-        self.assertEqual(before, self.arq(request))
+        other = self.request(_renamed().allocated(bus=0))
+        host_arqs.acquire(other)
+        with self.database.engine.begin() as connection:
+            # As it was before reports told renamed functions.
+            self.give_back_to_former_row(connection, before, other)
+        _renamed(faults=((0, 'hot'),)).report()
+        self.assertEqual(
+            before['attach_handle_uuid'],
+            self.arq(request)['attach_handle_uuid'],
+        )
         self.assertEqual(
             _renamed().rp_uuid(1), self.arq(other)['device_rp_uuid']
+        )
+
+    def give_back_to_former_row(
+        self,
+        connection: sa.Connection,
+        former: dict[str, Any],
+        other: host_arqs.Request,
+    ) -> None:
+        """Let the first ARQ have a row of its own, and the other its row."""
+        handles = schema.ATTACH_HANDLES
+        mine = handles.c.arq_uuid == former['uuid']
+        present = dict(
+            connection.execute(sa.select(handles).where(mine)).mappings().one()
+        )
+        connection.execute(
+            sa.update(handles)
+            .where(handles.c.arq_uuid == self.arq(other)['uuid'])
+            .values(arq_uuid=None)
+        )
+        connection.execute(
+            sa.update(handles)
+            .where(mine)
+            .values(arq_uuid=self.arq(other)['uuid'])
+        )
+        connection.execute(
+            sa.update(schema.ARQS)
+            .where(schema.ARQS.c.uuid == self.arq(other)['uuid'])
+            .values(device_rp_uuid=_renamed().rp_uuid(1))
+        )
+        del present['id']
+        connection.execute(
+            sa.insert(handles).values(
+                **{
+                    **present,
+                    'uuid': former['attach_handle_uuid'],
+                    'present': False,
+                }
+            )
         )
 
     def test_a_mediated_device_is_its_uuid(self) -> None:

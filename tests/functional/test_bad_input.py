@@ -55,7 +55,8 @@ class TestScheduling(base.AcceleratorTestCase):
             self.create_accel_flavor('p'),
             'No valid host',
             'device profile p: no pool of devices has FPGA=2, which group 0 '
-            'asks for; the largest has 1',
+            'asks for; the largest has 1: make it 2 groups of FPGA=1 in the '
+            'device profile',
         )
 
 

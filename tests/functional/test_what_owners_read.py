@@ -63,6 +63,46 @@ class TestNative(base.AcceleratorTestCase):
         return self.api_fixture.api.api_get(path).body
 
 
+class TestRetries(base.AcceleratorTestCase):
+    """Nova's fault says only that all hosts were tried."""
+
+    hosts = ('host1', 'host2')
+
+    def test_who_asks_reads_why_each_host_refused(self):
+        self.create_profile('profile', [base.FPGA])
+        flavor = self.create_accel_flavor('profile')
+        self.break_plug('PCI', times=len(self.hosts))
+        server = self.boot(flavor, expected_state='ERROR')
+        self.assertIn(
+            'Exceeded maximum number of retries', server['fault']['message']
+        )
+        tried = self.events(self.api, server)
+        self.assertEqual(
+            [('Error', 'host1'), ('Error', 'host2')],
+            sorted((each['result'], each['host']) for each in tried),
+        )
+        for each in tried:
+            self.assertEqual(_PUBLIC, each['details'])
+            self.assertIn(_SECRET, each['traceback'])
+        told = self.events(self.api_fixture.api, server)
+        self.assertEqual(2, len(told))
+        for secret in ('host1', 'host2', 'host9', '0000:'):
+            self.assertNotIn(secret, json.dumps(told))
+        self.delete(server)
+
+    def events(self, api, server):
+        """Those of accelerators, as a user is shown them."""
+        api.microversion = self.microversion
+        path = f'/servers/{server["id"]}/os-instance-actions'
+        [create] = api.api_get(path).body['instanceActions']
+        shown = api.api_get(f'{path}/{create["request_id"]}').body
+        return [
+            each
+            for each in shown['instanceAction']['events']
+            if each['event'] == f'accelerators: {_PUBLIC}'
+        ]
+
+
 class TestCyborgsKey(TestNative):
     """Nova tells the owner what the API answers to it, too."""
 

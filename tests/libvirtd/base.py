@@ -42,8 +42,12 @@ from nova_accel.host import nova_claims
 from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
+from nova_accel.model import host_view
 from nova_accel.model import pci_address
 from nova_accel.privileged import pci_attributes
+from nova_accel.virt.holding import attach_journal
+from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -96,6 +100,8 @@ class HostTestCase(testtools.TestCase):
         self.useFixture(nova_fixtures.RPCFixture('nova.test'))
         self.node_devices = libvirt_devices.NodeDevices(self.host)
         self.guests = all_guests.Guests(self.host)
+        # Nobody has written to it.
+        self.journal = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.claims = nova_claims.NovaClaims(
             self.host.get_hostname(), NODE_UUID
         )
@@ -132,7 +138,11 @@ class HostTestCase(testtools.TestCase):
             self.drivers,
             self.specs(*lines),
             self.claims,
-            self.guests.strangers,
+            units_in_use.UnitsInUse(
+                holdings.Held(attach_journal.Journal(self.journal)),
+                self.guests,
+                host_view.Board(host_view.View()),
+            ).look,
             lambda: host_use.HostUse(self.sysfs),
         )
 

@@ -70,6 +70,10 @@ SIGNATURES = {
         'nova.thread_pool_factory:spawn': {33: None, 34: 'func args kwargs'},
         'nova.utils:spawn': {33: 'func args kwargs', 34: None},
     },
+    'virt/instance_event.py': {
+        'nova.objects.instance_action:InstanceActionEvent.create':
+            'self instance_uuid request_id',
+    },
     'virt/guest_partition.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.destroy':
             'self context instance network_info block_device_info '
@@ -183,6 +187,7 @@ SIGNATURES = {
             'destroy_disks migrate_data',
     },
     'client/servers.py': {
+        'nova.objects.instance:Instance.get_network_info': 'self',
         'nova.objects.instance:InstanceList.get_by_host':
             'context host expected_attrs use_slave',
         'nova.objects.instance:InstanceList.get_by_filters':
@@ -217,12 +222,18 @@ SIGNATURES = {
         'nova.objects.flavor:FlavorList.get_all':
             'context inactive filters sort_key sort_dir limit marker',
     },
+    'cmd/import_cyborg.py': {
+        'nova.objects.flavor:FlavorList.get_all':
+            'context inactive filters sort_key sort_dir limit marker',
+    },
     'cmd/placement_call.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient.delete':
             'self url version global_request_id',
         'nova.scheduler.client.report:SchedulerReportClient.get':
             'self url version global_request_id',
+        'nova.scheduler.client.report:SchedulerReportClient.put':
+            'self url data version global_request_id',
     },
     'host/all_guests.py': {
         'nova.virt.libvirt.host:Host.list_guests': 'self only_running',
@@ -347,14 +358,19 @@ SIGNATURES = {
             'context filters sort_key sort_dir limit marker expected_attrs '
             'use_slave sort_keys sort_dirs',
     },
-    'api/context.py': {
+    'api/caller.py': {
         'nova.context:RequestContext.__init__':
             'self user_id project_id is_admin read_deleted remote_address '
             'timestamp quota_class service_catalog user_auth_plugin kwargs',
     },
     'api/wsgi.py': {
-        'nova.config:parse_args':
-            'argv default_config_files configure_db init_rpc prog',
+        'nova.middleware:set_defaults': '',
+    },
+    'api/nova_setup.py': {
+        'nova.db.api.api:configure': 'conf',
+        'nova.db.main.api:configure': 'conf',
+        'nova.rpc:init': 'conf',
+        'nova.rpc:set_defaults': 'control_exchange',
     },
     'api/notifications/notifier.py': {
         'nova.rpc:get_versioned_notifier': 'publisher_id',
@@ -425,6 +441,15 @@ ATTRIBUTES = {
         'hypervisor_hostname',
         'id',
     ),
+    'nova.objects.instance_action:InstanceActionEvent': (
+        'details',
+        'event',
+        'finish_time',
+        'host',
+        'result',
+        'start_time',
+        'traceback',
+    ),
     'nova.objects.fields:PciDeviceStatus': ('ALLOCATED', 'CLAIMED'),
     'nova.compute.power_state': ('PAUSED', 'RUNNING'),
     'nova.compute.task_states': (
@@ -441,6 +466,7 @@ ATTRIBUTES = {
         'synchronized',
     ),
     'nova.conf:CONF.notifications': ('notification_format',),
+    'nova.config': ('profiler',),
     'nova.rpc': ('NOTIFIER',),
     'nova.objects': ('register_all',),
     'nova.api.compute_req_id': ('HTTP_RESP_HEADER_REQUEST_ID',),
@@ -531,6 +557,35 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_all_that_a_service_sets_up(self):
+        """A pool does the same, a part of it later.
+
+        api/wsgi.py has the options, the defaults of oslo.middleware and the
+        files, api/nova_setup.py the rest. The filter of RabbitMQ's log is for
+        eventlet, and the defaults of the log are for what a pool never does.
+        """
+        for name, calls in (
+            (
+                'parse_args',
+                'CONF api_db_api.configure log.register_options '
+                'logging.getLogger main_db_api.configure '
+                'profiler.set_defaults rabbit_logger.addFilter rpc.init '
+                'set_lib_defaults',
+            ),
+            (
+                'set_lib_defaults',
+                'middleware.set_defaults rpc.set_defaults set_log_defaults',
+            ),
+        ):
+            source = inspect.getsource(_resolve(f'nova.config:{name}'))
+            self.assertEqual(
+                calls.split(),
+                sorted(
+                    set(re.findall(r'^ +([\w.]+)\(', source, re.MULTILINE))
+                    | set(re.findall(r'= ([\w.]+)\(', source))
+                ),
+            )
 
     def test_the_statistics_of_a_host_reach_the_scheduler(self):
         """As texts: virt/driver.py, scheduler/weigher.py."""

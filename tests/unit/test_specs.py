@@ -17,7 +17,7 @@ import re
 import testtools
 
 _TESTS = pathlib.Path(__file__).parents[1]
-_TABLES = _TESTS.parent / 'doc/source/reference/specs.rst'
+_TABLES = _TESTS.parent / 'doc/source/contributor/specs.rst'
 _NAMED = re.compile(
     r'``((?:unit|db|functional|conformance|crash|libvirtd)\.[\w.]+)``'
 )

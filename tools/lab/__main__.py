@@ -14,71 +14,23 @@
 
 import argparse
 import os
-import pathlib
 import sys
 
+from lab import command_line
 from lab import control_plane
 from lab import keystone
 from lab import processes
 from lab import settings
 from lab.checks import runner
 
-_SUITES = {
-    'e2e': 'the checks of servers on hosts with made-up devices',
-    'devices': 'the checks in a virtual machine with real devices',
-    'fpga': 'FPGAs programmed from Glance, there',
-    'operations': 'what is done to servers with real devices, there',
-    'moves': 'servers that go with them from one such machine to another',
-    'topology': "the PCI tree and NUMA nodes in a guest are the host's",
-    'latency': 'how long a boot takes, with and without accelerators',
-}
-
 
 def main() -> int:
-    arguments = _parse()
+    arguments = command_line.parse()
     try:
         return _COMMANDS[arguments.command](arguments)
     except processes.LabError as error:
         print(f'lab: {error}', file=sys.stderr)
         return 1
-
-
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='lab', description=__doc__)
-    commands = parser.add_subparsers(
-        dest='command', required=True, metavar='COMMAND'
-    )
-    commands.add_parser(
-        'up', help='start all that does not run; made at the first time'
-    )
-    commands.add_parser('status', help='what runs, and what it takes')
-    commands.add_parser('down', help='end all; what is stored stays')
-    commands.add_parser('wipe', help='end all and forget what is stored')
-    commands.add_parser(
-        'env', help='the environment of a client, for a shell to source'
-    )
-    for suite, text in _SUITES.items():
-        command = commands.add_parser(suite, help=text)
-        command.add_argument(
-            'regex',
-            nargs='?',
-            default='',
-            help='run only those whose names match',
-        )
-        command.add_argument(
-            '--quick',
-            action='store_true',
-            help='leave the long ones out, and say which',
-        )
-        command.add_argument(
-            '--results',
-            type=pathlib.Path,
-            help=(
-                'append a line to this file for each check: its exit status '
-                'and its name'
-            ),
-        )
-    return parser.parse_args()
 
 
 def _up(_arguments: argparse.Namespace) -> int:
@@ -136,7 +88,7 @@ _COMMANDS = {
     'wipe': _wipe,
     'status': _status,
     'env': _env,
-    **dict.fromkeys(_SUITES, _check),
+    **dict.fromkeys(command_line.SUITES, _check),
 }
 
 

@@ -30,8 +30,10 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import api as compute_api
 from oslo_log import log as logging
 
+from nova_accel.api import nova_setup
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 
@@ -66,10 +68,7 @@ def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
 
 
 def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
-    # Only a host that makes devices again needs these, and they would be a
-    # quarter of the memory of a pool.
-    from nova.compute import api as compute_api
-
+    nova_setup.ensure()
     objects.register_all()
     context = nova_context.get_admin_context()
     instances = {

@@ -15,11 +15,10 @@
 from collections.abc import Collection
 from collections.abc import Iterable
 
-from nova import context as nova_context
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.api.compute import rpc
+from nova_accel.api import caller
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
@@ -29,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 
 def ask(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     hosts: Iterable[deployable_db.RegionHostRow],
     bitstream_uuids: Collection[str],
 ) -> dict[str, exceptions.AcceleratorError]:
@@ -37,11 +36,14 @@ def ask(
 
     :returns: hostname -> why the host could not be asked
     """
+    from nova_accel.api.compute import rpc
+
     faults: dict[str, exceptions.AcceleratorError] = {}
+    for_nova = context.for_nova()
     for host in hosts:
         try:
             rpc.prefetch(
-                context,
+                for_nova,
                 host_rpc.Callee(host['service_host'], host['contract']),
                 bitstream_uuids,
             )
@@ -63,7 +65,7 @@ def reporting(
 
 
 def order(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     profile: device_profile_db.DeviceProfileRow,
 ) -> None:
     """Ask all reporting hosts to fetch the bitstreams that a profile names.

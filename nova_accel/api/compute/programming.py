@@ -18,13 +18,12 @@ alone knows what a guest is about to get.
 
 from collections.abc import Iterable
 
-from nova import context as nova_context
 import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.api import caller
 from nova_accel.api import policy
-from nova_accel.api.compute import rpc
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import host as host_db
@@ -33,11 +32,9 @@ from nova_accel.model import programming_record
 
 CONF = conf.CONF
 
-_REFUSAL = f'Access was denied to the following resource: {policies.PROGRAM}'
-
 
 def program(
-    context: nova_context.RequestContext, uuid: str, bitstream_uuid: str
+    context: caller.Caller, uuid: str, bitstream_uuid: str
 ) -> deployable_db.DeployableRow:
     """Program the region of a deployable, and wait for the end.
 
@@ -58,12 +55,14 @@ def program(
     :raises NoAnswerInTime: the host has not answered in time, so the end is
         not known.
     """
+    from nova_accel.api.compute import rpc
+
     policy.authorize(context, policies.PROGRAM, policies.PROGRAM_OWN)
     found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
     is_shell = rpc.program(
-        context,
+        context.for_nova(),
         host_rpc.Callee(found['service_host'], found['contract']),
         found['uuid'],
         bitstream_uuid,
@@ -74,9 +73,7 @@ def program(
     return {**found, 'bitstream_id': None if is_shell else bitstream_uuid}
 
 
-def _named(
-    context: nova_context.RequestContext, uuid: str
-) -> deployable_db.DeployableRow:
+def _named(context: caller.Caller, uuid: str) -> deployable_db.DeployableRow:
     """:raises NotFound: neither deployable nor ARQ has this uuid"""
     try:
         return deployable_db.get(uuid)
@@ -107,7 +104,7 @@ def check_not_silent(rows: Iterable[host_db.HostState]) -> None:
 
 
 def _shell_loading(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     found: deployable_db.DeployableRow,
 ) -> programming_record.ShellLoading:
     """Whether a shell may be loaded; only the host learns if it is one."""
@@ -119,7 +116,7 @@ def _shell_loading(
 
 
 def _owner(
-    context: nova_context.RequestContext, found: deployable_db.DeployableRow
+    context: caller.Caller, found: deployable_db.DeployableRow
 ) -> str | None:
     """The only server that has a unit of the region, which is the caller's.
 
@@ -136,7 +133,7 @@ def _owner(
         if project_id is not None and project_id == context.project_id
     }
     if not (own or policy.allows(context, policies.PROGRAM)):
-        raise webob.exc.HTTPForbidden(_REFUSAL)
+        raise webob.exc.HTTPForbidden(policy.denial(policies.PROGRAM))
     if found['region'] is None and not policy.allows(
         context, policies.LOAD_SHELL
     ):

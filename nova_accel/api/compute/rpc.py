@@ -33,6 +33,7 @@ import oslo_messaging
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.api import nova_setup
 from nova_accel.model import host_rpc
 from nova_accel.model import programming_record
 
@@ -106,7 +107,6 @@ def prefetch(
 
 
 def stock(
-    context: nova_context.RequestContext,
     callee: host_rpc.Callee,
     deployable_uuid: str,
     bitstream_uuid: str,
@@ -120,7 +120,10 @@ def stock(
     """
     with (
         _translated(callee),
-        _client(context, callee) as (cell_context, prepare),
+        _client(nova_context.get_admin_context(), callee) as (
+            cell_context,
+            prepare,
+        ),
     ):
         # By default a cast waits for the message bus for ever.
         prepare(version=host_rpc.STOCK, retry=_RETRIES).cast(
@@ -141,7 +144,7 @@ def _client(
     A client is prepared only once: Nova's own fixture, in which casts wait,
     fails at a second time.
     """
-    # A pool has Nova's objects in its memory only when a host is called.
+    nova_setup.ensure()
     objects.register_all()
     try:
         mapping = objects.HostMapping.get_by_host(context, callee.service_host)

@@ -20,12 +20,10 @@ import dataclasses
 import threading
 import time
 
-from nova import context as nova_context
 from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api.compute import rpc
 from nova_accel.db import bitstream_demand
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import region_stock
@@ -145,13 +143,15 @@ def added(
 
 def _order(most: int) -> None:
     orders = _read().orders(most)
+    if not orders:
+        return
+    from nova_accel.api.compute import rpc
+
     # First, so that no order is given twice whatever happens to it.
     region_stock.note(orders)
-    context = nova_context.get_admin_context()
     for region, bitstream_id in orders:
         try:
             rpc.stock(
-                context,
                 host_rpc.Callee(region.service_host, region.contract),
                 region.deployable_uuid,
                 bitstream_id,

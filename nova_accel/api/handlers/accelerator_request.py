@@ -16,12 +16,12 @@ from collections.abc import Mapping
 import functools
 from typing import Any
 
-from nova import context as nova_context
 import webob
 import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import arq_patch
+from nova_accel.api import caller
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
@@ -97,7 +97,7 @@ def _check_asks_for_no_host(query: paging.Query) -> None:
 
 
 def _of_instance(
-    context: nova_context.RequestContext, instance_uuid: str
+    context: caller.Caller, instance_uuid: str
 ) -> list[arq_rows.ArqRow]:
     """All ARQs of an instance that the caller reaches; Nova asks for these."""
     arqs = client_arqs.get_of_instance(instance_uuid)
@@ -139,9 +139,7 @@ def _states(filters: Mapping[str, str]) -> frozenset[arq_types.State] | None:
         ) from error
 
 
-def _project(
-    context: nova_context.RequestContext, filters: Mapping[str, str]
-) -> str | None:
+def _project(context: caller.Caller, filters: Mapping[str, str]) -> str | None:
     """The only project whose ARQs are asked for; None: any.
 
     :raises HTTPForbidden: the caller does not reach this project
@@ -256,9 +254,7 @@ def delete_arq(req: webob.Request) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _delete_by_uuids(
-    context: nova_context.RequestContext, uuids: list[str]
-) -> None:
+def _delete_by_uuids(context: caller.Caller, uuids: list[str]) -> None:
     bound_allowed = policy.allows(context, policies.DELETE_BOUND)
     reach = _reach(context)
     try:
@@ -276,7 +272,7 @@ def _delete_by_uuids(
 
 
 def _unadopted(
-    context: nova_context.RequestContext, instance_uuid: str
+    context: caller.Caller, instance_uuid: str
 ) -> list[arq_rows.ArqRow]:
     """The ARQs that a deletion by instance deletes: those without a role."""
     return [
@@ -286,7 +282,7 @@ def _unadopted(
     ]
 
 
-def _reach(context: nova_context.RequestContext) -> str | None:
+def _reach(context: caller.Caller) -> str | None:
     """The only project whose ARQs the caller reaches; None: all projects.
 
     :raises HTTPForbidden: the caller's token is for no project
@@ -296,7 +292,7 @@ def _reach(context: nova_context.RequestContext) -> str | None:
     return _own_project(context)
 
 
-def _own_project(context: nova_context.RequestContext) -> str:
+def _own_project(context: caller.Caller) -> str:
     """:raises HTTPForbidden: the caller's token is for no project"""
     project_id: str | None = context.project_id
     if not project_id:

@@ -12,18 +12,27 @@
 
 """``/devices``: the devices that hosts report, and which are disabled."""
 
+from collections.abc import Sequence
 import functools
 import json
 from typing import Any
 
+from oslo_log import log as logging
 import webob
 
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api import warning
+from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device as device_db
 from nova_accel.model import hardware
+
+LOG = logging.getLogger(__name__)
+
+#: How many servers a warning names.
+_MOST_TOLD = 8
 
 
 def list_devices(req: webob.Request) -> webob.Response:
@@ -48,8 +57,23 @@ def get_device(req: webob.Request) -> webob.Response:
 
 
 def disable_device(req: webob.Request) -> webob.Response:
+    """Servers keep what they have of it; the answer warns of them."""
     request.authorize(req)
-    return _set_status(req, hardware.Status.MAINTAINING)
+    response = _set_status(req, hardware.Status.MAINTAINING)
+    uuid = request.path_uuid(req, 'uuid')
+    holders = sorted(
+        instance_uuid
+        for _project, instance_uuid in deployable_db.get_holders(uuid)
+        if instance_uuid is not None
+    )
+    if holders:
+        text = (
+            f'device {uuid} is disabled, and servers keep what they have of '
+            f'it until they are deleted or moved: {_some(holders)}'
+        )
+        LOG.warning(text)
+        warning.add(response, [text])
+    return response
 
 
 def enable_device(req: webob.Request) -> webob.Response:
@@ -60,6 +84,13 @@ def enable_device(req: webob.Request) -> webob.Response:
 def _set_status(req: webob.Request, status: hardware.Status) -> webob.Response:
     device_db.set_status(request.path_uuid(req, 'uuid'), status)
     return webob.Response(status=204, content_type=None)
+
+
+def _some(uuids: Sequence[str]) -> str:
+    """The first of the uuids, and how many more there are."""
+    told = ', '.join(uuids[:_MOST_TOLD])
+    more = len(uuids) - _MOST_TOLD
+    return f'{told} and {more} more' if more > 0 else told
 
 
 def _shown(req: webob.Request, device: device_db.DeviceRow) -> dict[str, Any]:

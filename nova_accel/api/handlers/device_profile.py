@@ -12,9 +12,12 @@
 
 """``/device_profiles``."""
 
+from collections.abc import Mapping
+from collections.abc import Sequence
 import functools
 from typing import Any
 
+from oslo_log import log as logging
 from oslo_utils import uuidutils
 import webob
 import webob.exc
@@ -24,10 +27,15 @@ from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api import warning
 from nova_accel.api.compute import prefetching
 from nova_accel.api.schemas import device_profile as schemas
+from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile as device_profile_model
+from nova_accel.model import profile_advice
+
+LOG = logging.getLogger(__name__)
 
 
 def list_device_profiles(req: webob.Request) -> webob.Response:
@@ -72,14 +80,16 @@ def create_device_profile(req: webob.Request) -> webob.Response:
     wanted = body[0]
     request.check(wanted, schemas.PROFILE)
     device_profile_model.check_name(wanted['name'])
+    groups = device_profile_model.checked_groups(wanted['groups'])
+    doubts = _doubts(groups)
     profile = device_profile_db.create(
         name=wanted['name'],
-        groups=device_profile_model.checked_groups(wanted['groups']),
+        groups=groups,
         description=wanted.get('description'),
         uuid=wanted.get('uuid'),
     )
     prefetching.order(context, profile)
-    return webob.Response(status=201, json_body=_shown(req, profile))
+    return _stored(req, profile, doubts, 201)
 
 
 def update_device_profile(req: webob.Request) -> webob.Response:
@@ -91,14 +101,16 @@ def update_device_profile(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'uuid: the body has {wanted["uuid"]}, the path has {uuid}'
         )
+    groups = device_profile_model.checked_groups(wanted['groups'])
+    doubts = _doubts(groups)
     profile = device_profile_db.update(
         uuid,
-        device_profile_model.checked_groups(wanted['groups']),
+        groups,
         wanted.get('description'),
         wanted.get('name'),
     )
     prefetching.order(context, profile)
-    return webob.Response(json_body=_shown(req, profile))
+    return _stored(req, profile, doubts, 200)
 
 
 def delete_device_profile(req: webob.Request) -> webob.Response:
@@ -133,6 +145,29 @@ def find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
         microversion.require(req, '2.2')
         device_profile_model.check_name(name)
     return device_profile_db.get(name)
+
+
+def _doubts(raw: Sequence[Mapping[str, str]]) -> list[str]:
+    """What of the groups may be a mistake."""
+    groups = device_profile_model.parse_groups(raw)
+    reported = deployable_db.get_traits(
+        {name for group in groups for name in group.resources}
+    )
+    return list(profile_advice.doubts(groups, reported))
+
+
+def _stored(
+    req: webob.Request,
+    profile: device_profile_db.DeviceProfileRow,
+    doubts: Sequence[str],
+    status: int,
+) -> webob.Response:
+    """The answer with a profile, and with what is doubtful about it."""
+    for doubt in doubts:
+        LOG.warning('Device profile %s: %s', profile['name'], doubt)
+    response = webob.Response(status=status, json_body=_shown(req, profile))
+    warning.add(response, doubts)
+    return response
 
 
 def _delete(value: str) -> webob.Response:

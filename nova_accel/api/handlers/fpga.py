@@ -31,10 +31,16 @@ def program_fpga(req: webob.Request) -> webob.Response:
         programming.program(
             context, request.path_uuid(req, 'deployable_uuid'), bitstream_uuid
         )
-    except (webob.exc.HTTPForbidden, exceptions.NotAllowed) as error:
-        raise webob.exc.HTTPUnprocessableEntity(
-            'User is not authorized to use the resource'
-        ) from error
+    except webob.exc.HTTPForbidden as error:
+        raise _refusal(error.detail) from error
+    except exceptions.NotAllowed as error:
+        raise _refusal(error.public) from error
     return webob.Response(
         json_body={'msg': 'bitstream has been loaded successfully'}
+    )
+
+
+def _refusal(reason: str) -> webob.exc.HTTPUnprocessableEntity:
+    return webob.exc.HTTPUnprocessableEntity(
+        f'User is not authorized to use the resource: {reason}'
     )

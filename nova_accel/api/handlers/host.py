@@ -16,7 +16,6 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel.api import request
-from nova_accel.api.compute import bound_event
 from nova_accel.api.compute import stocking
 from nova_accel.api.notifications import programming_notification
 from nova_accel.db import cleaning
@@ -77,9 +76,13 @@ def set_provisioning(req: webob.Request) -> webob.Response:
     request.authorize(req)
     hostname = request.path_hostname(req)
     body = request.json_body(req)
-    bound_event.send(
-        provisioning.replace(hostname, body['arqs'], body.get('failed', ()))
+    changed = provisioning.replace(
+        hostname, body['arqs'], body.get('failed', ())
     )
+    if changed:
+        from nova_accel.api.compute import bound_event
+
+        bound_event.send(changed)
     return webob.Response(status=204, content_type=None)
 
 

@@ -10,4 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Versioned notifications of changes, which go through Nova's notifier."""
+"""Versioned notifications of changes, which go through Nova's notifier.
+
+In a cloud without them a pool has neither the notifier nor the payloads in its
+memory, see :mod:`nova_accel.api.nova_setup`.
+"""

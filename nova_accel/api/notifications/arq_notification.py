@@ -27,11 +27,10 @@ import dataclasses
 import functools
 from typing import Any
 
-from nova import context as nova_context
 from oslo_log import log as logging
 
+from nova_accel.api import caller
 from nova_accel.api.notifications import notifier
-from nova_accel.api.notifications import payloads
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
@@ -55,12 +54,14 @@ class _Change:
     :ivar place: the other fields of the payload
     """
 
-    context: nova_context.RequestContext
+    context: caller.Caller
     action: str
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
 
     def tell(self, phase: notifier.Phase, fault: object = None) -> None:
+        from nova_accel.api.notifications import payloads
+
         notifier.emit(
             self.context,
             self.action,
@@ -82,7 +83,7 @@ class _Change:
 
 @contextlib.contextmanager
 def acquiring(
-    context: nova_context.RequestContext, request: host_arqs.Request
+    context: caller.Caller, request: host_arqs.Request
 ) -> Iterator[Arqs]:
     """Surround an acquisition by a host; its body fills the list of ARQs."""
     bound: Arqs = []
@@ -116,7 +117,7 @@ def acquiring(
 
 @contextlib.contextmanager
 def binding(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     bindings: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Arqs]:
     """Surround a binding by Nova's client; its body fills the list of ARQs.
@@ -159,7 +160,7 @@ def binding(
 
 @contextlib.contextmanager
 def unbinding(
-    context: nova_context.RequestContext, read: Callable[[], Arqs]
+    context: caller.Caller, read: Callable[[], Arqs]
 ) -> Iterator[None]:
     """Surround an unbinding or a deletion of ARQs.
 
@@ -188,7 +189,7 @@ def unbinding(
 
 
 def _changes(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     action: str,
     arqs: Iterable[Mapping[str, Any]],
 ) -> list[_Change]:

@@ -19,13 +19,15 @@ and ``[notifications]``.
 
 from collections.abc import Callable
 import enum
+from typing import TYPE_CHECKING
 
-from nova import context as nova_context
-from nova import rpc
 from oslo_log import log as logging
 
 from nova_accel import conf
-from nova_accel.api.notifications import payloads
+from nova_accel.api import caller
+
+if TYPE_CHECKING:
+    from nova_accel.api.notifications import payloads
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -44,21 +46,25 @@ def is_enabled() -> bool:
 
     The notifier's own ``is_enabled()`` says yes when there is no driver.
     """
-    return (
-        rpc.NOTIFIER is not None
-        and CONF.notifications.notification_format in ('versioned', 'both')
-        and any(
-            driver != 'noop'
-            for driver in CONF.oslo_messaging_notifications.driver
-        )
+    if not is_format_sent():
+        return False
+    from nova import rpc
+
+    return rpc.NOTIFIER is not None and any(
+        driver != 'noop' for driver in CONF.oslo_messaging_notifications.driver
     )
 
 
+def is_format_sent() -> bool:
+    """Whether Nova's notifier is asked at all: by default it is not."""
+    return CONF.notifications.notification_format in ('versioned', 'both')
+
+
 def emit(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     action: str,
     phase: Phase,
-    payload: Callable[[], payloads.Payload],
+    payload: 'Callable[[], payloads.Payload]',
 ) -> None:
     """Send a notification; a failure is logged and does not fail the request.
 
@@ -67,10 +73,14 @@ def emit(
     """
     if not is_enabled():
         return
+    from nova import rpc
+
+    from nova_accel.api.notifications import payloads
+
     event_type = f'{action}.{phase}'
     try:
         notifier = rpc.get_versioned_notifier(f'nova-api:{CONF.host}')
         send = notifier.error if phase is Phase.ERROR else notifier.info
-        send(context, event_type, payloads.to_wire(payload()))
+        send(context.for_nova(), event_type, payloads.to_wire(payload()))
     except Exception:
         LOG.exception('The notification %s is not sent', event_type)

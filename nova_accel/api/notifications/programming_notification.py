@@ -14,21 +14,23 @@
 
 import functools
 
-from nova import context as nova_context
-
+from nova_accel.api import caller
 from nova_accel.api.notifications import notifier
-from nova_accel.api.notifications import payloads
 from nova_accel.model import programming_record
 
 _PROGRAM = 'deployable.program'
 
 
 def send(
-    context: nova_context.RequestContext,
+    context: caller.Caller,
     hostname: str,
     record: programming_record.Record,
 ) -> None:
     """Notify of a programming that has begun or ended. Does not raise."""
+    if not notifier.is_enabled():
+        return
+    from nova_accel.api.notifications import payloads
+
     if record.finished_at is None:
         phase = notifier.Phase.START
     elif record.failure is None:

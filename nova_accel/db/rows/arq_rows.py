@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+import functools
 from typing import Any
 from typing import TypedDict
 from typing import TypeVar
@@ -34,6 +35,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import pages
+from nova_accel.db.rows import per_row
 from nova_accel.db.rows import typed
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
@@ -167,8 +169,7 @@ _WHAT_FOR = (
     'device_rp_uuid',
 )
 
-_THESE = _TABLE.c.uuid.in_(sa.bindparam('uuids', expanding=True))
-_DELETING = sa.delete(_TABLE).where(_THESE)
+_INSERTING = sa.insert(_TABLE)
 
 
 def rows_of_profile(
@@ -192,6 +193,13 @@ def rows_of_profile(
                 'created_at': schema.now(),
                 **common,
             }
+
+
+def insert(
+    connection: sa.Connection, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert rows of :func:`rows_of_profile`."""
+    connection.execute(_INSERTING, rows)
 
 
 def read(
@@ -336,8 +344,17 @@ def _locking(
     )
 
 
-#: Locks the ARQs ``uuids``, for :func:`lock_existing`.
-LOCKING = _locking(_OF_LOCKED, _THESE)
+@functools.lru_cache
+def locking(amount: int) -> sa.Select[Any]:
+    """Locks so many ARQs, for :func:`lock_each`."""
+    return _locking(_OF_LOCKED, per_row.is_one(_TABLE.c.uuid, amount))
+
+
+@functools.lru_cache
+def _deleting(amount: int) -> sa.Delete:
+    return sa.delete(_TABLE).where(per_row.is_one(_TABLE.c.uuid, amount))
+
+
 _LOCKING_UNADOPTED = _locking(
     ('uuid', 'project_id'),
     _TABLE.c.instance_uuid == sa.bindparam('instance_uuid'),
@@ -380,7 +397,12 @@ def lock_existing(
 
     The purpose and the provider of an ARQ are not read.
     """
-    return _rows(connection, LockedRow, LOCKING, uuids=list(uuids))
+    return _rows(
+        connection,
+        LockedRow,
+        locking(len(uuids)),
+        **per_row.keys(_TABLE.c.uuid, uuids),
+    )
 
 
 def lock_each(
@@ -394,11 +416,17 @@ def lock_each(
 
     :param kind: :class:`LockedRow`, or the TypedDict of another query's
         columns
-    :param query: :data:`LOCKING`, possibly with other columns
+    :param query: :func:`locking`, possibly with other columns
     :param parameters: the values that these columns need
     :raises NotFound: names the first that does not exist
     """
-    rows = _rows(connection, kind, query, uuids=list(uuids), **parameters)
+    rows = _rows(
+        connection,
+        kind,
+        query,
+        **per_row.keys(_TABLE.c.uuid, uuids),
+        **parameters,
+    )
     found = {row['uuid'] for row in rows}
     for uuid in uuids:
         if uuid not in found:
@@ -413,7 +441,9 @@ def not_found(uuid: str) -> exceptions.NotFound:
 def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
     """Delete ARQs and free what they hold."""
     attach_handle.give_back(connection, uuids)
-    connection.execute(_DELETING, {'uuids': list(uuids)})
+    connection.execute(
+        _deleting(len(uuids)), per_row.keys(_TABLE.c.uuid, uuids)
+    )
 
 
 def _rows(

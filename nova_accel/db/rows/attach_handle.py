@@ -66,21 +66,6 @@ _IS_CLEANED = (
     .scalar_subquery()
 )
 
-# A statement that each server needs is built once, as SQLAlchemy takes longer
-# to build one than to execute it.
-
-# Frees the handles that need nothing more: their hosts report them, and they
-# are not cleaned after each guest.
-_FREEING = (
-    sa.update(_TABLE)
-    .where(
-        _TABLE.c.arq_uuid.in_(sa.bindparam('arqs', expanding=True)),
-        _TABLE.c.present,
-        sa.not_(_IS_CLEANED),
-    )
-    .values(arq_uuid=None)
-)
-
 
 def is_free() -> sa.ColumnElement[bool]:
     """Whether a guest can have a handle, in a query that joins devices.
@@ -152,10 +137,29 @@ def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
     deleted if its host no longer reports it. The next report of that host is
     compared as a whole, so that the device can go, too.
     """
-    freed = connection.execute(_FREEING, {'arqs': list(arq_uuids)}).rowcount
+    freed = connection.execute(
+        _freeing(len(arq_uuids)), per_row.keys(_TABLE.c.arq_uuid, arq_uuids)
+    ).rowcount
     # An ARQ holds one handle at most.
     if freed < len(arq_uuids):
         _give_back_others(connection, arq_uuids)
+
+
+@functools.lru_cache
+def _freeing(amount: int) -> sa.Update:
+    """Frees the handles of so many ARQs that need nothing more.
+
+    Their hosts report them, and they are not cleaned after each guest.
+    """
+    return (
+        sa.update(_TABLE)
+        .where(
+            per_row.is_one(_TABLE.c.arq_uuid, amount),
+            _TABLE.c.present,
+            sa.not_(_IS_CLEANED),
+        )
+        .values(arq_uuid=None)
+    )
 
 
 def _give_back_others(

@@ -57,29 +57,33 @@ class RowToBind(arq_rows.UnadoptedRow):
 # An instance of the request that has ARQs already. If two bindings run at
 # once, the unique position makes one of them fail.
 _EARLIER = _TABLE.alias('earlier')
-_TO_BIND = arq_rows.LOCKING.with_only_columns(
-    *(
-        _TABLE.c[name]
-        for name in (
-            'uuid',
-            'state',
-            'resource_class',
-            'device_profile_group_id',
-            'group',
-            'project_id',
-        )
-    ),
-    sa.select(_EARLIER.c.instance_uuid)
-    .where(
-        _EARLIER.c.instance_uuid.in_(
-            sa.bindparam('instances', expanding=True)
-        ),
-        _EARLIER.c.role.is_(None),
+_OF_ARQ = tuple(
+    _TABLE.c[name]
+    for name in (
+        'uuid',
+        'state',
+        'resource_class',
+        'device_profile_group_id',
+        'group',
+        'project_id',
     )
-    .limit(1)
-    .scalar_subquery()
-    .label('earlier'),
 )
+
+
+@functools.lru_cache
+def _to_bind(arqs: int, instances: int) -> sa.Select[Any]:
+    """Locks so many ARQs for so many instances."""
+    return arq_rows.locking(arqs).with_only_columns(
+        *_OF_ARQ,
+        sa.select(_EARLIER.c.instance_uuid)
+        .where(
+            per_row.is_one(_EARLIER.c.instance_uuid, instances),
+            _EARLIER.c.role.is_(None),
+        )
+        .limit(1)
+        .scalar_subquery()
+        .label('earlier'),
+    )
 
 
 def lock(
@@ -92,14 +96,15 @@ def lock(
     :raises InvalidRequest: an instance has ARQs of an earlier binding
     :raises InvalidTransition: an ARQ cannot be bound in its present state
     """
+    instances = by_instance(bindings)
     rows = {
         row['uuid']: row
         for row in arq_rows.lock_each(
             connection,
             bindings,
             RowToBind,
-            _TO_BIND,
-            instances=list(by_instance(bindings)),
+            _to_bind(len(bindings), len(instances)),
+            **per_row.keys(_EARLIER.c.instance_uuid, instances),
         )
     }
     _check_bindable(rows)

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+import functools
 import random
 from typing import Any
 
@@ -31,6 +32,7 @@ from nova_accel.db import clock
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
+from nova_accel.db.rows import per_row
 from nova_accel.model import usability
 from nova_accel.model.units import free_units
 from nova_accel.model.units import handle_stock
@@ -47,12 +49,6 @@ _SLOT = (
     _DEVICES.c.hostname,
     _DEPLOYABLES.c.rp_uuid,
     _DEPLOYABLES.c.resource_class,
-)
-# The hosts are named, too: databases that have no statistics yet make better
-# plans by both.
-_OF_SLOTS = (
-    _DEVICES.c.hostname.in_(sa.bindparam('hostnames', expanding=True)),
-    _DEPLOYABLES.c.rp_uuid.in_(sa.bindparam('providers', expanding=True)),
 )
 _ALL = (
     _DEPLOYABLES.join(_DEVICES)
@@ -79,53 +75,75 @@ def _amount(condition: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
     return sa.func.count(condition).over(partition_by=(*_SLOT, *_KIND))
 
 
-# A statement that each server needs is built once, as SQLAlchemy takes longer
-# to build one than to execute it. The free handles of a kind are numbered from
-# a random place among their uuids on, since two transactions should choose
-# different ones.
-_NUMBERED = (
-    sa.select(
-        *_SLOT,
-        *_KIND,
-        _HOSTS.c.reported_at,
-        _HANDLES.c.uuid,
-        _amount(_IS_FREE).label('free'),
-        _amount(sa.case((_HANDLES.c.present, 1), else_=None)).label('total'),
-        sa.func.row_number()
-        .over(
-            partition_by=(*_SLOT, *_KIND),
-            order_by=(
-                sa.case((attach_handle.is_free(), 0), else_=1),
-                _HANDLES.c.uuid < sa.bindparam('first'),
-                _HANDLES.c.uuid,
-            ),
-        )
-        .label('number'),
+# The free handles of a kind are numbered from a random place among their uuids
+# on, since two transactions should choose different ones.
+_NUMBERED = sa.select(
+    *_SLOT,
+    *_KIND,
+    _HOSTS.c.reported_at,
+    _HANDLES.c.uuid,
+    _amount(_IS_FREE).label('free'),
+    _amount(sa.case((_HANDLES.c.present, 1), else_=None)).label('total'),
+    sa.func.row_number()
+    .over(
+        partition_by=(*_SLOT, *_KIND),
+        order_by=(
+            sa.case((attach_handle.is_free(), 0), else_=1),
+            _HANDLES.c.uuid < sa.bindparam('first'),
+            _HANDLES.c.uuid,
+        ),
     )
-    .select_from(_ALL)
-    .where(*_OF_SLOTS)
-    .subquery('numbered')
-)
-_FREE = (
-    sa.select(
-        _NUMBERED,
-        clock.now().label('now'),
-        _DEMAND.c.weight,
-        _DEMAND.c.counted_at,
-    )
-    .select_from(
-        _NUMBERED.outerjoin(
-            _DEMAND, _DEMAND.c.bitstream_id == _NUMBERED.c.bitstream_id
-        )
-    )
-    .where(_NUMBERED.c.number <= sa.bindparam('amount', type_=sa.Integer))
-)
+    .label('number'),
+).select_from(_ALL)
 
-_UNUSABLE = (
-    sa.select(*_SLOT, *attach_handle.CONDITION)
-    .select_from(_ALL)
-    .where(*_OF_SLOTS, _HANDLES.c.arq_uuid.is_(None))
-)
+
+def _of_slots(
+    hosts: int, providers: int
+) -> tuple[sa.ColumnElement[bool], ...]:
+    """The conditions for the slots of so many hosts and providers.
+
+    The hosts are named, too: databases that have no statistics yet make better
+    plans by both.
+    """
+    return (
+        per_row.is_one(_DEVICES.c.hostname, hosts),
+        per_row.is_one(_DEPLOYABLES.c.rp_uuid, providers),
+    )
+
+
+# A statement that each server needs is built once, as SQLAlchemy takes longer
+# to build one than to execute it.
+@functools.lru_cache
+def _free(hosts: int, providers: int) -> sa.Select[Any]:
+    """The free handles of so many hosts and providers."""
+    numbered = _NUMBERED.where(*_of_slots(hosts, providers)).subquery(
+        'numbered'
+    )
+    return (
+        sa.select(
+            numbered,
+            clock.now().label('now'),
+            _DEMAND.c.weight,
+            _DEMAND.c.counted_at,
+        )
+        .select_from(
+            numbered.outerjoin(
+                _DEMAND, _DEMAND.c.bitstream_id == numbered.c.bitstream_id
+            )
+        )
+        .where(numbered.c.number <= sa.bindparam('amount', type_=sa.Integer))
+    )
+
+
+@functools.lru_cache
+def _not_taken(hosts: int, providers: int) -> sa.Select[Any]:
+    """Why handles of so many hosts and providers cannot be used."""
+    return (
+        sa.select(*_SLOT, *attach_handle.CONDITION)
+        .select_from(_ALL)
+        .where(*_of_slots(hosts, providers), _HANDLES.c.arq_uuid.is_(None))
+    )
+
 
 _RANDOM = random.SystemRandom()
 
@@ -143,13 +161,16 @@ def read(
     :raises NotFound: names the providers that no host has reported
     """
     amounts = collections.Counter(wanted)
+    hosts = {slot.hostname for slot in amounts}
+    providers = {slot.rp_uuid for slot in amounts}
+    size = len(hosts), len(providers)
     places = {
-        'hostnames': list({slot.hostname for slot in amounts}),
-        'providers': list({slot.rp_uuid for slot in amounts}),
+        **per_row.keys(_DEVICES.c.hostname, hosts),
+        **per_row.keys(_DEPLOYABLES.c.rp_uuid, providers),
     }
     kinds, quiet = _kinds(
         connection.execute(
-            _FREE,
+            _free(*size),
             {
                 **places,
                 'amount': max(amounts.values(), default=0),
@@ -163,7 +184,7 @@ def read(
     found.check_providers(amounts)
     if all(found.free(slot) >= amount for slot, amount in amounts.items()):
         return found
-    unusable = _unusable(connection.execute(_UNUSABLE, places))
+    unusable = _unusable(connection.execute(_not_taken(*size), places))
     return handle_stock.Stock(kinds, unusable, quiet, policies, near)
 
 
@@ -173,7 +194,7 @@ def _kinds(
     dict[handle_stock.Slot, list[handle_stock.Kind]],
     dict[str, datetime.timedelta],
 ]:
-    """:param rows: as :data:`_FREE` selects them"""
+    """:param rows: as :func:`_free` selects them"""
     found: dict[handle_stock.Slot, dict[str, handle_stock.Kind]] = {}
     quiet: dict[str, datetime.timedelta] = {}
     for row in rows:
@@ -213,7 +234,7 @@ def _shuffled(
 def _unusable(
     rows: Iterable[Sequence[Any]],
 ) -> dict[handle_stock.Slot, list[str]]:
-    """:param rows: as :data:`_UNUSABLE` selects them"""
+    """:param rows: as :func:`_not_taken` selects them"""
     reasons: dict[handle_stock.Slot, list[str]] = {}
     for row in rows:
         reason = usability.Condition(

@@ -27,13 +27,13 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
 
-_ARQS = schema.ARQS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
@@ -55,7 +55,8 @@ def replace(
     A row that the report lacks is kept while it is needed. That is so for a
     handle that is taken or unclean, with its deployable and its device, and
     for a device that an administrator has disabled. A PCI function that is
-    taken may be reported under another uuid: then the ARQ follows it.
+    taken may be reported under another uuid: then the ARQ follows it. A
+    device that is disabled may be, too: then that stays disabled.
 
     :param devices: in the form of
         :meth:`nova_accel.model.hardware.Device.to_report`
@@ -65,8 +66,8 @@ def replace(
         known
     """
     wanted = reported_rows.rows(hostname, devices)
-    present = _present(connection, hostname, list(wanted[_DEVICES]), others)
-    handles = dict(present[_HANDLES])
+    present = _present(connection, hostname, wanted, others)
+    known = {table: present[table] | wanted[table] for table in wanted}
     _leave(present, others or ())
     _check_own(hostname, present[_DEVICES])
     at = schema.now()
@@ -97,16 +98,26 @@ def replace(
     gone = {
         table: present[table].keys() - wanted[table].keys() for table in wanted
     }
-    are_renamed = renamed_handles.let_arqs_go_over(
-        connection,
-        renamed_handles.find(handles | wanted[_HANDLES], gone[_HANDLES]),
+    stale = {uuid: known[_HANDLES][uuid] for uuid in gone[_HANDLES]}
+    if others is None and wanted[_HANDLES].keys() - present[_HANDLES].keys():
+        stale |= _read(
+            connection,
+            _HANDLES,
+            _DEPLOYABLES.join(_DEVICES).join(_HANDLES),
+            renamed_handles.is_of_another_part(hostname, wanted),
+        )
+    renamed = renamed_handles.find(known[_HANDLES] | stale, stale)
+    are_renamed = renamed_handles.let_arqs_go_over(connection, renamed)
+    renamed_devices.let_heirs_be_disabled(
+        connection, hostname, known, gone[_DEVICES]
     )
     if (
         are_renamed
         or _differ(wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid')
         or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid')
     ):
-        _let_arqs_follow(connection, hostname)
+        renamed_handles.let_providers_follow(connection, hostname)
+    gone[_HANDLES] |= renamed.keys()
     _remove(connection, {table: list(gone[table]) for table in gone})
 
 
@@ -172,17 +183,25 @@ def _put_handles(
 def _present(
     connection: sa.Connection,
     hostname: str,
-    reported: Collection[str],
+    wanted: Mapping[sa.Table, reported_rows.Rows],
     others: Collection[str] | None,
 ) -> dict[sa.Table, reported_rows.Rows]:
     """The rows that a report is about, those of other hosts' devices too.
 
-    :param reported: the uuids of the devices in the report
+    A handle may be of another device of the host until now.
+
+    :param wanted: the rows of the report
     :param others: as for :func:`replace`
     """
     mine = _DEVICES.c.hostname == hostname
-    is_reported = _DEVICES.c.uuid.in_(reported)
-    here = sa.and_(mine, is_reported) if others is None else mine
+    is_reported = _DEVICES.c.uuid.in_(list(wanted[_DEVICES]))
+    here = of_handles = mine
+    if others is None:
+        here = sa.and_(mine, is_reported)
+        of_handles = sa.and_(
+            mine,
+            sa.or_(is_reported, _HANDLES.c.uuid.in_(list(wanted[_HANDLES]))),
+        )
     deployables = _DEPLOYABLES.join(_DEVICES)
     return {
         _DEVICES: _read(
@@ -190,7 +209,7 @@ def _present(
         ),
         _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here),
         _HANDLES: _read(
-            connection, _HANDLES, deployables.join(_HANDLES), here
+            connection, _HANDLES, deployables.join(_HANDLES), of_handles
         ),
     }
 
@@ -405,30 +424,6 @@ def _differ(
         row[name] != present[uuid][name]
         for uuid, row in wanted.items()
         if uuid in present
-    )
-
-
-def _let_arqs_follow(connection: sa.Connection, hostname: str) -> None:
-    """Give ARQs the provider that their handles are of now."""
-    its_provider = (
-        sa.select(_DEPLOYABLES.c.rp_uuid)
-        .select_from(_DEPLOYABLES.join(_HANDLES))
-        .where(_HANDLES.c.arq_uuid == _ARQS.c.uuid)
-    )
-    connection.execute(
-        sa.update(_ARQS)
-        .where(
-            _ARQS.c.hostname == hostname,
-            sa.exists(
-                its_provider.where(
-                    _DEPLOYABLES.c.rp_uuid != _ARQS.c.device_rp_uuid
-                )
-            ),
-        )
-        .values(
-            device_rp_uuid=its_provider.scalar_subquery(),
-            updated_at=schema.now(),
-        )
     )
 
 

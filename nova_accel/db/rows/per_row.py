@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Values that differ from row to row, in one UPDATE.
+"""Statements for a number of rows, whose text depends on that number alone.
 
-The text of the UPDATE depends on the number of rows alone, so it is built once
-for each number.
+Such a statement is built once for each number. SQLAlchemy's own list of any
+length takes as long to be written out as the rest of a short statement.
 """
 
 from collections.abc import Iterable
@@ -22,21 +22,32 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.sql import elements
+
+#: A column of a table, or of an alias of one.
+_Column = elements.KeyedColumnElement[Any]
 
 
-def is_one(key: sa.Column[Any], amount: int) -> sa.ColumnElement[bool]:
+def is_one(key: _Column, amount: int) -> sa.ColumnElement[bool]:
     """``key IN (...)``, with this many bound values."""
     return key.in_([_parameter(key, number) for number in range(amount)])
 
 
-def values(
-    key: sa.Column[Any], columns: Iterable[sa.Column[Any]], amount: int
-) -> dict[str, sa.ColumnElement[Any]]:
-    """Column name -> its new value, which depends on the key."""
-    if amount == 1:
-        return {column.name: _parameter(column, 0) for column in columns}
+def keys(key: _Column, found: Iterable[str]) -> dict[str, Any]:
+    """The bound values of :func:`is_one`."""
     return {
-        column.name: sa.case(
+        _name(key.key, number): value for number, value in enumerate(found)
+    }
+
+
+def values(
+    key: _Column, columns: Iterable[_Column], amount: int
+) -> dict[str, sa.ColumnElement[Any]]:
+    """Column name -> its new value in an UPDATE, by the key of the row."""
+    if amount == 1:
+        return {column.key: _parameter(column, 0) for column in columns}
+    return {
+        column.key: sa.case(
             {
                 _parameter(key, number): _parameter(column, number)
                 for number in range(amount)
@@ -48,7 +59,7 @@ def values(
 
 
 def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The bound values of such an UPDATE.
+    """The bound values of an UPDATE.
 
     :param rows: column name -> value, with the key, for each row
     """
@@ -59,8 +70,8 @@ def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _parameter(column: sa.Column[Any], number: int) -> sa.BindParameter[Any]:
-    return sa.bindparam(_name(column.name, number), type_=column.type)
+def _parameter(column: _Column, number: int) -> sa.BindParameter[Any]:
+    return sa.bindparam(_name(column.key, number), type_=column.type)
 
 
 def _name(column: str, number: int) -> str:

@@ -32,10 +32,29 @@ from nova_accel.db.rows import per_row
 from nova_accel.db.rows import reported_rows
 from nova_accel.model import attach_handle
 
+_ARQS = schema.ARQS
+_DEVICES = schema.DEVICES
+_DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 #: Domain, bus, device and function.
 _Address = tuple[str, ...]
+
+
+def is_of_another_part(
+    hostname: str, wanted: Mapping[sa.Table, reported_rows.Rows]
+) -> sa.ColumnElement[bool]:
+    """Whether a handle of the host is not in this part of its report.
+
+    If it is a function that the part has, no other part has it.
+
+    :param wanted: the rows of the part
+    """
+    return sa.and_(
+        _DEVICES.c.hostname == hostname,
+        _DEVICES.c.uuid.not_in(list(wanted[_DEVICES])),
+        _HANDLES.c.uuid.not_in(list(wanted[_HANDLES])),
+    )
 
 
 def find(handles: reported_rows.Rows, gone: Collection[str]) -> dict[str, str]:
@@ -105,6 +124,30 @@ def let_arqs_go_over(
         ),
     )
     return True
+
+
+def let_providers_follow(connection: sa.Connection, hostname: str) -> None:
+    """Give ARQs the provider that their handles are of now."""
+    its_provider = (
+        sa.select(_DEPLOYABLES.c.rp_uuid)
+        .select_from(_DEPLOYABLES.join(_HANDLES))
+        .where(_HANDLES.c.arq_uuid == _ARQS.c.uuid)
+    )
+    connection.execute(
+        sa.update(_ARQS)
+        .where(
+            _ARQS.c.hostname == hostname,
+            sa.exists(
+                its_provider.where(
+                    _DEPLOYABLES.c.rp_uuid != _ARQS.c.device_rp_uuid
+                )
+            ),
+        )
+        .values(
+            device_rp_uuid=its_provider.scalar_subquery(),
+            updated_at=schema.now(),
+        )
+    )
 
 
 def _arqs(

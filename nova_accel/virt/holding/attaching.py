@@ -42,6 +42,7 @@ from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import late_releases
 from nova_accel.virt.holding import plugging
+from nova_accel.virt.holding import releases
 from nova_accel.virt.holding import role_changes
 
 LOG = logging.getLogger(__name__)
@@ -74,8 +75,7 @@ class Attachments:
         self._cleaner = cleaner
         self._late = late_releases.LateReleases(findings)
         self._moves = role_changes.RoleChanges(journal, api, self._plugs)
-        # To be released, with their attempts; a full disk keeps no journal.
-        self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
+        self._releases = releases.Releases(journal, api, plugs, cleaner)
 
     def acquire(
         self,
@@ -118,6 +118,82 @@ class Attachments:
                 instance_uuid, role, attempt, arq_uuids
             ),
         )
+
+    def take_over(
+        self,
+        instance_uuid: str,
+        arqs: Collection[arq_types.Arq],
+        role: arq_types.Role = arq_types.Role.ACTIVE,
+    ) -> None:
+        """Hold ARQs that a guest may have, beside what the instance holds.
+
+        Nova's own Cyborg client has bound them, as for :meth:`adopt`, and they
+        may have been imported.
+
+        :raises Conflict: another instance of this host has one of them, or the
+            instance's own are being acquired or released.
+        :raises AcceleratorError: the instance holds no more than before.
+        """
+        with self._locked(instance_uuid):
+            self._moves.tell(instance_uuid)
+            before = self._journal.read(instance_uuid, role)
+            if before is not None and before.step is not _Step.HELD:
+                raise exceptions.Conflict(
+                    f'what instance {instance_uuid} holds ({role}) is '
+                    f'{before.step} at the moment'
+                )
+            known = {arq.uuid: arq for arq in before.arqs} if before else {}
+            known |= {arq.uuid: arq for arq in arqs}
+            # A crash must not undo what a guest has. So the intent is "held":
+            # what the API has not adopted by then is taken over again.
+            entry = attach_journal.Entry(
+                instance_uuid,
+                role,
+                self._journal.next_attempt(instance_uuid),
+                _Step.HELD,
+                tuple(known.values()),
+            )
+            with self._all_locked():
+                taken = self.held.by_others(entry)
+                if taken:
+                    raise self._refusal(entry, taken)
+                self._journal.write(entry)
+            try:
+                entry, held = attempts.agreed(
+                    self._journal,
+                    entry,
+                    lambda attempt: self._api.adopt(
+                        instance_uuid, role, attempt, known
+                    ),
+                )
+            except Exception as error:
+                self._give_up(
+                    self._journal.read(instance_uuid, role) or entry,
+                    before,
+                    error,
+                )
+                raise
+            self._journal.write(dataclasses.replace(entry, arqs=held))
+
+    def take_over_of(
+        self,
+        instance_uuid: str,
+        arq_uuids: Collection[str],
+        role: arq_types.Role = arq_types.Role.ACTIVE,
+    ) -> None:
+        """:meth:`take_over` those that no host has adopted, if any.
+
+        :raises AcceleratorError: the instance holds no more than before.
+        """
+        arqs = [
+            arq
+            for binding in self._api.bindings()
+            if (binding.instance_uuid, binding.role) == (instance_uuid, None)
+            for arq in binding.arqs
+            if arq.uuid in arq_uuids
+        ]
+        if arqs:
+            self.take_over(instance_uuid, arqs, role)
 
     def check_migratable(self, instance_uuid: str) -> None:
         """Make sure that the instance's devices allow a live migration.
@@ -180,7 +256,7 @@ class Attachments:
         ):
             entry = self._journal.read(instance_uuid, role)
             if entry is not None and attempt in (None, entry.attempt):
-                self._release(entry)
+                self._releases.release(entry)
                 return len(entry.arqs)
         return 0
 
@@ -207,12 +283,8 @@ class Attachments:
                     != entry
                 ):
                     continue
-                if (
-                    entry.step is not _Step.HELD
-                    or entry.attempt
-                    == self._unreleased.get((entry.instance_uuid, entry.role))
-                ):
-                    self._release(entry)
+                if self._releases.is_due(entry):
+                    self._releases.release(entry)
                 elif entry.moved_from is not None:
                     self._moves.tell_or_warn(entry.instance_uuid)
         self._late.keep(self._journal.keys())
@@ -258,7 +330,7 @@ class Attachments:
             if self._journal.read(entry.instance_uuid, entry.role) is None:
                 for arq in entry.arqs:
                     self.unplug_unheld(arq.handle)
-                self._release(dataclasses.replace(entry, arqs=()))
+                self._releases.release(dataclasses.replace(entry, arqs=()))
 
     def unplug_unheld(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless an instance holds it by now.
@@ -308,7 +380,7 @@ class Attachments:
             last = self._journal.read(instance_uuid, role)
             if last is not None and last.step is _Step.RELEASING:
                 # A device must be free before the API gives it to anyone.
-                self._release(last)
+                self._releases.release(last)
             before = self._journal.read(instance_uuid, role)
             entry = attach_journal.begun(
                 instance_uuid,
@@ -345,6 +417,14 @@ class Attachments:
             self._keep_or_refuse(
                 dataclasses.replace(entry, step=_Step.HELD, arqs=arqs)
             )
+            if kept != {arq.handle.uuid for arq in entry.arqs}:
+                LOG.info(
+                    'Instance %s got %s (%s)',
+                    instance_uuid,
+                    arq_types.in_words(arqs),
+                    role,
+                    instance_uuid=instance_uuid,
+                )
 
     def _keep_or_refuse(self, entry: attach_journal.Entry) -> None:
         """Journal what the API gave, unless others have it on this host.
@@ -362,7 +442,7 @@ class Attachments:
                 self._journal.write(entry)
                 return
         with self._late.tried(entry.instance_uuid, entry.role):
-            self._release(
+            self._releases.release(
                 dataclasses.replace(
                     entry,
                     arqs=tuple(
@@ -414,42 +494,6 @@ class Attachments:
             self._journal.write(
                 dataclasses.replace(entry, step=_Step.RELEASING)
             )
-
-    def _release(self, entry: attach_journal.Entry) -> None:
-        """:raises AcceleratorError: the release is left to :meth:`retry`."""
-        binding = entry.instance_uuid, entry.role
-        self._unreleased[binding] = entry.attempt
-        self._journal.write(dataclasses.replace(entry, step=_Step.RELEASING))
-        # The device must be free before the next tenant can get its handle.
-        self._plugs.unplug_all(entry.arqs)
-        for role in filter(None, (entry.role, entry.moved_from)):
-            self._free(entry.instance_uuid, role, entry.attempt)
-        # The cleaner is told while the journal still reserves them.
-        self._cleaner.released(entry.arqs)
-        self._journal.remove(entry)
-        self._unreleased.pop(binding, None)
-
-    def _free(
-        self, instance_uuid: str, role: arq_types.Role, attempt: int
-    ) -> None:
-        """Have the API free handles that are unplugged."""
-        try:
-            self._api.release(instance_uuid, role, attempt)
-        except exceptions.StaleAttempt as error:
-            # A newer attempt has come after this journal was saved.
-            LOG.info(
-                'Nothing to release for instance %s (%s): %s',
-                instance_uuid,
-                role,
-                error,
-                instance_uuid=instance_uuid,
-            )
-        except exceptions.FarAttempt as error:
-            # The API has forgotten the numbers, or this host's clock was once
-            # far ahead.
-            if error.newest is None:
-                raise
-            self._api.release(instance_uuid, role, error.newest)
 
     def _locked(
         self,

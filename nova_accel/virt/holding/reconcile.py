@@ -39,6 +39,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import guest_drift
+from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import next_time
@@ -266,6 +267,7 @@ class Reconciler:
         held = self._attachments.held.bindings()
         journaled = self._attachments.held.journaled()
         listed = self._api.bindings()
+        self._board.unjournaled = host_binding.unjournaled(listed, journaled)
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
         return drift.Host(
             name=self._service_host,

@@ -14,12 +14,14 @@
 """The discovery of accelerators, by node devices and the operator's lines."""
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import line_keys
 from nova_accel.host import attachable
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
@@ -33,6 +35,7 @@ from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region_types
 from nova_accel.model.links import link_sets
+from nova_accel.virt.holding import units_in_use
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Inventory:
     """The accelerators of the host, and why other devices are refused.
 
     ``refused`` has texts for the operator. Each of them names one device.
+    ``unmatched`` are the lines that rule no device.
     ``lines`` maps the name of a device to its line. ``links`` are the sets of
     joined devices.
     """
@@ -50,6 +54,7 @@ class Inventory:
         default_factory=dict
     )
     links: link_sets.Tree = dataclasses.field(default_factory=link_sets.Tree)
+    unmatched: tuple[str, ...] = ()
 
 
 def discover(
@@ -57,36 +62,45 @@ def discover(
     drivers: Mapping[str, base.Driver],
     specs: Sequence[device_spec.DeviceSpec],
     claims: nova_claims.NovaClaims,
-    in_use: Callable[[], Mapping[str, str]],
+    look_at_guests: Callable[
+        [Iterable[pci_function.Mdev]], units_in_use.Found
+    ],
     find_host_use: Callable[[], host_use.HostUse],
 ) -> Inventory:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
 
-    :param in_use: lists devices that are not free, see
-        :meth:`nova_accel.host.all_guests.Guests.strangers`
+    :param look_at_guests: tells which devices are not free, see
+        :meth:`nova_accel.virt.holding.units_in_use.UnitsInUse.look`
     :param find_host_use: looks which devices the host itself uses
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
         return Inventory()
     host = node_devices.look()
-    search = _Search(host, drivers, claims, in_use(), find_host_use())
+    in_use = look_at_guests(host.mdevs)
+    host = dataclasses.replace(host, held_mdevs=in_use.mdevs)
+    search = _Search(host, drivers, claims, in_use.refused, find_host_use())
     # Physical functions come first: a line often matches a card and its
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
+    matched = set()
     for function in sorted(
         host.functions.values(),
         key=lambda each: (each.parent_address is not None, each.address),
     ):
         spec = search.line_for(function, specs)
         if spec is not None:
+            matched.add(spec.text)
             search.add(function, spec)
     return Inventory(
         tuple(search.devices),
         (*host.unreadable, *search.refused),
         search.lines,
+        unmatched=tuple(
+            spec.text for spec in specs if spec.text not in matched
+        ),
     )
 
 
@@ -161,6 +175,7 @@ class _Search:
             virtual_functions.check(function, spec)
             driver = self._drivers[spec.driver]
             driver.check_cleaning(spec)
+            line_keys.check(spec, self._drivers)
             device = driver.discover(function, spec, self._host)
             if device is None:
                 self._check_not_novas(
@@ -248,7 +263,7 @@ class _Search:
     def _free_units(
         self, device: hardware.Device, spec: device_spec.DeviceSpec
     ) -> hardware.Device:
-        """The device without the units that a stranger's guest has.
+        """The device without the units that guests have and nobody holds.
 
         :raises DeviceError: none is left.
         """
@@ -257,7 +272,7 @@ class _Search:
         for deployable in device.deployables:
             free = []
             for handle in deployable.handles:
-                reason = self._stranger(handle)
+                reason = self._refusal(handle)
                 if reason is None:
                     free.append(handle)
                 else:
@@ -310,17 +325,15 @@ class _Search:
             ),
         )
 
-    def _stranger(self, handle: attach_handle.AttachHandle) -> str | None:
-        parts = (
-            map(str, handle.functions) if handle.functions else [handle.uuid]
+    def _refusal(self, handle: attach_handle.AttachHandle) -> str | None:
+        return next(
+            (
+                self._in_use[part]
+                for part in handle.parts
+                if part in self._in_use
+            ),
+            None,
         )
-        for part in parts:
-            if part in self._in_use:
-                return (
-                    f'guest {self._in_use[part]} has {part}, and is none '
-                    'of Nova\'s'
-                )
-        return None
 
 
 def _identified(

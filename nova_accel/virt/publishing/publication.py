@@ -18,6 +18,7 @@ so a worker does both. Nova's resource tracker only reads the finished view.
 """
 
 from collections.abc import Callable
+from collections.abc import Sequence
 import dataclasses
 import hashlib
 import json
@@ -36,6 +37,9 @@ from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import periodic_work
 
 LOG = logging.getLogger(__name__)
+
+#: How many devices that are not published a line of the log names.
+_MAX_LEFT_OUT = 8
 
 
 class Publisher:
@@ -58,10 +62,11 @@ class Publisher:
         self._board = board
         self._cycle = cycle
         self._refused: tuple[str, ...] = ()
+        self._unmatched: tuple[str, ...] = ()
         self._published = threading.Event()
 
     def refresh(self) -> None:
-        """Look at the hardware, and log each refused device once."""
+        """Look at the hardware, and log once what is not published of it."""
         inventory = self._discover()
         published = publishable.of(self._node.nodename, inventory.devices)
         refused = (*inventory.refused, *published.left_out)
@@ -76,6 +81,15 @@ class Publisher:
             if reason not in self._refused:
                 LOG.error('Accelerator refused: %s', reason)
         self._refused = refused
+        for line in inventory.unmatched:
+            if line not in self._unmatched:
+                LOG.warning(
+                    '[nova_accel] device_spec = %s matches no device of this '
+                    'host that an earlier line has not: correct it, or remove '
+                    'it',
+                    line,
+                )
+        self._unmatched = inventory.unmatched
         view = host_view.View(
             self._node.uuid,
             published.devices,
@@ -125,8 +139,29 @@ class Publisher:
         )
         if newer is not None:
             self._board.orders = newer
-        if view is self._board.view:
+        if view is self._board.view and not self._published.is_set():
             self._published.set()
+            LOG.info('Published %s', _words(view, self._refused))
+
+
+def _words(view: host_view.View, refused: Sequence[str]) -> str:
+    """What a host has published.
+
+    :param refused: texts that begin with what was left out
+    """
+    units = ', '.join(
+        f'{amount} {"unit" if amount == 1 else "units"} of {resource_class}'
+        for resource_class, amount in sorted(view.units.items())
+    )
+    devices = list(
+        dict.fromkeys(text.split()[0].rstrip(':') for text in refused)
+    )
+    told = devices[:_MAX_LEFT_OUT]
+    if len(devices) > len(told):
+        told.append(f'and {len(devices) - len(told)} more')
+    return (units or 'no accelerators') + (
+        f' (left out: {", ".join(told)})' if told else ''
+    )
 
 
 def _digest(

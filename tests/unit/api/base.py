@@ -12,17 +12,19 @@
 
 """Requests of the API without its paste pipeline, on a real database."""
 
+from collections.abc import Iterable
 import json
 from typing import Any
 
 import fixtures
-from nova import context as nova_context
 import sqlalchemy as sa
 import testtools
 import webob
 
 from nova_accel import conf
 from nova_accel.api import app
+from nova_accel.api import caller
+from nova_accel.api import context
 from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
@@ -119,6 +121,32 @@ def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
     }
 
 
+def caller_headers(
+    roles: Iterable[str] = ADMIN,
+    project: str = PROJECT,
+    service_roles: Iterable[str] = (),
+) -> dict[str, str]:
+    """What ``authtoken`` says of a caller, in WSGI's environment."""
+    return {
+        'HTTP_X_USER_ID': 'user',
+        'HTTP_X_PROJECT_ID': project,
+        'HTTP_X_ROLES': ','.join(roles),
+        'HTTP_X_SERVICE_ROLES': ','.join(service_roles),
+    }
+
+
+def a_caller(
+    roles: Iterable[str] = ADMIN,
+    project: str = PROJECT,
+    service_roles: Iterable[str] = (),
+    **headers: str,
+) -> caller.Caller:
+    """A caller without a request."""
+    return caller.of(
+        {**caller_headers(roles, project, service_roles), **headers}
+    )
+
+
 class ConfiguredTestCase(testtools.TestCase):
     """All options have their defaults.
 
@@ -138,7 +166,7 @@ class ApiTestCase(ConfiguredTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.useFixture(database.Database())
-        self.api = app.factory({})
+        self.api = context.Context(app.factory({}))
 
     def call(
         self,
@@ -165,12 +193,10 @@ class ApiTestCase(ConfiguredTestCase):
             request.content_type = 'application/json'
         if version is not None:
             request.headers['OpenStack-API-Version'] = f'accelerator {version}'
-        request.environ['nova.context'] = nova_context.RequestContext(
-            user_id='user',
-            project_id=project,
-            roles=list(roles),
-            is_admin='admin' in roles,
-            service_roles=['service'] if token else [],
+        request.environ.update(
+            caller_headers(
+                roles, project, service_roles=('service',) if token else ()
+            )
         )
         answer = request.get_response(self.api)
         # Whose text is not always UTF-8.

@@ -19,7 +19,6 @@ import pathlib
 import time
 
 import fixtures
-from nova import context as nova_context
 import testscenarios
 
 from nova_accel import conf
@@ -258,17 +257,13 @@ class EnforcerTest(base.ApiTestCase):
             (['other', 'reader'], [], None, True),
             (['reader'], [], None, True),
         ):
-            context = nova_context.RequestContext(
-                roles=roles,
-                service_roles=service_roles,
-                system_scope=system_scope,
-                is_admin=False,
-            )
+            context = base.a_caller(roles, service_roles=service_roles)
+            context.system_scope = system_scope
             self.assertEqual(is_allowed, policy.allows(context, rule))
 
     def test_a_decision_is_by_all_that_the_rules_see(self) -> None:
         """Otherwise it would be given to another caller, too."""
-        context = nova_context.RequestContext(is_admin=False)
+        context = base.a_caller()
         seen = policy._caller(context)
         for name in context.to_policy_values():
             value = getattr(context, name)
@@ -278,9 +273,8 @@ class EnforcerTest(base.ApiTestCase):
             setattr(context, name, value)
 
     def test_a_system_token_is_out_of_scope(self) -> None:
-        context = nova_context.RequestContext(
-            system_scope='all', roles=list(base.ADMIN), is_admin=False
-        )
+        context = base.a_caller()
+        context.system_scope = 'all'
         self.assertFalse(
             policy.allows(context, 'nova_accel:device_profile:list')
         )

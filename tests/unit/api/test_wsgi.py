@@ -38,6 +38,34 @@ for path in paths:
 """
 
 
+_SAY = """
+import sys
+from nova_accel.api import wsgi
+names = sys.stdin.read().split()
+print(' '.join(['loaded:', *(name for name in names if name in sys.modules)]))
+from nova import rpc
+print('notifies:', rpc.NOTIFIER is not None)
+from nova.db.api import api
+from nova_accel.api import nova_setup
+for _time in range(2):
+    nova_setup.ensure()
+print('bus:', rpc.TRANSPORT.conf.control_exchange)
+print('database:', api.get_engine().url)
+"""
+
+#: What is a third of the memory of a pool, and what few requests need.
+_LATER = (
+    'nova.config',
+    'nova.context',
+    'nova.db.main.api',
+    'nova.objects',
+    'nova.rpc',
+    'nova.utils',
+    'openstack',
+    'oslo_messaging',
+)
+
+
 class WsgiTest(testtools.TestCase):
     def start(
         self,
@@ -46,14 +74,25 @@ class WsgiTest(testtools.TestCase):
         application: str = 'nova_accel',
     ) -> subprocess.CompletedProcess[str]:
         """Ask the pool's application, or another one of the file."""
+        return self.run_pool(connection, _ASK, f'{application} {paths}')
+
+    def run_pool(
+        self, connection: str, script: str, text: str, more: str = ''
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a script where a pool would run, on a text.
+
+        :param more: lines of ``nova.conf``
+        """
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         nova_conf.write_api(directory, connection)
+        with (directory / 'nova.conf').open('a') as file:
+            file.write(more)
         self.useFixture(
             fixtures.EnvironmentVariable('OS_NOVA_CONFIG_DIR', str(directory))
         )
         return subprocess.run(
-            [sys.executable, '-c', _ASK],
-            input=f'{application} {paths}',
+            [sys.executable, '-c', script],
+            input=text,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -113,6 +152,26 @@ class WsgiTest(testtools.TestCase):
                 ],
                 process.stdout,
             )
+
+    def test_what_few_requests_need_comes_later(self) -> None:
+        notifying = '[notifications]\nnotification_format = versioned\n'
+        for more, loaded, notifies in (
+            ('', '', False),
+            (notifying, ' '.join(_LATER), True),
+        ):
+            process = self.run_pool(
+                self.a_database(),
+                _SAY,
+                ' '.join(_LATER),
+                more + '[api_database]\nconnection = sqlite://\n',
+            )
+            for line in (
+                f'loaded: {loaded}'.strip(),
+                f'notifies: {notifies}',
+                'bus: nova',
+                'database: sqlite://',
+            ):
+                self.assertIn(line, process.stdout.splitlines())
 
     def test_does_not_start_without_a_database(self) -> None:
         process = self.start('', '/')

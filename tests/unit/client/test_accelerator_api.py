@@ -165,7 +165,11 @@ class TestAcceleratorApi(testtools.TestCase):
         def uuid(kind, number):
             return f'{kind:08}-0000-4000-8000-{bus:06}{number:06}'
 
-        address = pci_address.PciAddress(0, bus, 0, 0)
+        def address(number):
+            return pci_address.PciAddress(
+                bus, number // 256, number % 256 // 8, number % 8
+            )
+
         return [
             {
                 'uuid': uuid(1, number),
@@ -175,7 +179,7 @@ class TestAcceleratorApi(testtools.TestCase):
                 'vendor': 'Intel',
                 'product_id': '37c9',
                 'product': 'C62x',
-                'address': str(address),
+                'address': str(address(number)),
                 'driver': 'pci',
                 'numa_node': 0,
                 'fault': None,
@@ -197,7 +201,7 @@ class TestAcceleratorApi(testtools.TestCase):
                             {
                                 'uuid': uuid(3, number),
                                 'type': 'PCI',
-                                'info': address.parts,
+                                'info': address(number).parts,
                             }
                         ],
                     }

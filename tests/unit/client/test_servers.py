@@ -60,6 +60,18 @@ class TestUseOf(testtools.TestCase):
         )
 
 
+class TestNetworkInfos(testtools.TestCase):
+    def test_existing_instances(self):
+        nova = self.useFixture(nova_records.NovaRecords())
+        ports = [{'id': 'port'}]
+        here = nova.add_instance(HERE, get_network_info=lambda: ports)
+        nova.add_instance(HERE)
+        self.assertEqual(
+            {here.uuid: ports}, servers.network_infos([here.uuid, 'gone'])
+        )
+        self.assertEqual(['InstanceList.get_by_filters'], nova.calls)
+
+
 class TestOfHost(testtools.TestCase):
     def setUp(self):
         super().setUp()

@@ -23,6 +23,10 @@ class TestConnect(testtools.TestCase):
         """It refers to an option that Nova registers with RPC."""
         configuration = cfg.ConfigOpts()
         configuration([], default_config_files=[], default_config_dirs=[])
+        for group in ('api_database', 'database'):
+            configuration.register_opt(
+                cfg.IntOpt('max_retries', default=10), group
+            )
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.cmd.cells.nova_conf.CONF', configuration
@@ -38,3 +42,6 @@ class TestConnect(testtools.TestCase):
         cells.connect()
         self.assertEqual([configuration] * 2, configured)
         self.assertEqual('rabbit://', configuration.transport_url)
+        # Nobody waits 100 seconds to read where a database is that is away.
+        self.assertEqual(0, configuration.api_database.max_retries)
+        self.assertEqual(0, configuration.database.max_retries)

@@ -21,6 +21,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 
 from nova_accel import exceptions
 from nova_accel.cmd import host
+from nova_accel.db import draining
 from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
@@ -57,10 +58,12 @@ class TestForget(base.DriftTestCase):
                 for table in schema.METADATA.sorted_tables
             }
 
-    def forget(self) -> None:
-        host.Forget(types.SimpleNamespace(stdout=io.StringIO()), None).run(
-            types.SimpleNamespace(hostname='compute-1')
+    def forget(self, dry_run: bool = False) -> str:
+        output = io.StringIO()
+        host.Forget(types.SimpleNamespace(stdout=output), None).run(
+            types.SimpleNamespace(hostname='compute-1', dry_run=dry_run)
         )
+        return output.getvalue()
 
     def assert_refused(self, fault: type[Exception], *parts: str) -> None:
         before = self.everything()
@@ -94,13 +97,25 @@ class TestForget(base.DriftTestCase):
     def test_it_says_what_it_has_deleted(self) -> None:
         self.bind()
         self.silence()
-        output = io.StringIO()
-        host.Forget(types.SimpleNamespace(stdout=output), None).run(
-            types.SimpleNamespace(hostname='compute-1')
-        )
         self.assertIn(
-            '2 attach_handles deleted\n1 arqs deleted\n', output.getvalue()
+            '2 attach_handles deleted\n1 arqs deleted\n', self.forget()
         )
+
+    def test_a_dry_run_deletes_nothing(self) -> None:
+        self.bind()
+        self.silence()
+        before = self.everything()
+        self.assertIn(
+            '2 attach_handles would be deleted\n1 arqs would be deleted\n',
+            self.forget(dry_run=True),
+        )
+        self.assertEqual(before, self.everything())
+
+    def test_a_dry_run_is_refused_as_the_run_is(self) -> None:
+        error = self.assertRaises(
+            exceptions.Conflict, self.forget, dry_run=True
+        )
+        self.assertIn('compute-1', str(error))
 
     def test_refused_while_it_reports(self) -> None:
         self.assert_refused(exceptions.Conflict, 'compute-1', '180 s')
@@ -121,6 +136,22 @@ class TestForget(base.DriftTestCase):
         ):
             self.servers[base.SERVER] = server
             self.assert_refused(exceptions.Conflict, base.SERVER)
+
+
+class TestList(base.DriftTestCase):
+    def test_each_host_with_what_it_has(self) -> None:
+        draining.begin('compute-1', 'new firmware', None, 'admin')
+        self.silence()
+        reports.SimulatedHost('compute-2').report()
+        columns, rows = host.List(None, None).take_action(None)
+        self.assertEqual(host.COLUMNS, columns)
+        self.assertEqual(
+            [
+                ('compute-1', 'silent', 1, 2, 'new firmware'),
+                ('compute-2', 'reports', 1, 1, ''),
+            ],
+            [(row[0], row[2], *row[4:]) for row in rows],
+        )
 
 
 class TestRemove(base.DriftTestCase):

@@ -11,16 +11,23 @@
 # under the License.
 
 
+import sqlalchemy as sa
+
 from nova_accel.cmd import manage
 from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema_version
 from nova_accel.testing import reports
 from unit.cmd import base
+
+#: The version of the database before the newest one.
+_OLDER = '5e8a14c7d3b2'
 
 
 class TestManage(base.ManageTestCase):
     def test_sync(self) -> None:
         self.assertEqual(0, self.run_command('db', 'version'))
-        self.assertEqual('\n', self.output.getvalue())
+        self.assertIn('none (no tables: run', self.output.getvalue())
         for _again in range(2):
             self.assertEqual(0, self.run_command('db', 'sync'))
         self.assertEqual([], device_profile.get_all())
@@ -28,8 +35,10 @@ class TestManage(base.ManageTestCase):
     def test_version(self) -> None:
         self.run_command('db', 'sync')
         self.assertEqual(0, self.run_command('db', 'version'))
-        synced, version = self.output.getvalue().splitlines()
+        synced, told = self.output.getvalue().splitlines()
+        version, words = told.split(maxsplit=1)
         self.assertEqual(f'The database is at version {version}', synced)
+        self.assertEqual('(the tables of this release)', words)
         self.assertEqual(0, self.run_command('db', 'sync', version))
 
     def test_unknown_version(self) -> None:
@@ -45,6 +54,56 @@ class TestManage(base.ManageTestCase):
             '[nova_accel_database] connection', self.errors.getvalue()
         )
         self.assertNotIn('Traceback', self.errors.getvalue())
+
+    def test_check(self) -> None:
+        self.assertEqual(1, self.run_command('db', 'check'))
+        self.assertIn('no tables: run "nova-accel', self.output.getvalue())
+        self.run_command('db', 'sync')
+        self.assertEqual(0, self.run_command('db', 'check'))
+        self.assertIn('the tables of this release', self.output.getvalue())
+        newest = schema_version.NEWEST
+        for version, status, words in (
+            (_OLDER, 1, f'this one needs {newest}: run'),
+            ('feedfacef00d', 0, 'a newer release: upgrade'),
+        ):
+            with engine.writer() as connection:
+                connection.execute(
+                    sa.update(schema_version.TABLE).values(version_num=version)
+                )
+            self.assertEqual(status, self.run_command('db', 'check'))
+            self.assertIn(words, self.output.getvalue())
+
+    def test_a_database_that_is_away(self) -> None:
+        for command in (('db', 'check'), ('db', 'sync')):
+            self.assertEqual(
+                1,
+                self.run_command(
+                    *command,
+                    configuration=(
+                        '[nova_accel_database]\nconnection = '
+                        'mysql+pymysql://user:secret@127.0.0.1:9/accel\n'
+                    ),
+                ),
+            )
+        self.assertIn(
+            'does not answer ([nova_accel_database] connection names '
+            '127.0.0.1:9)',
+            self.errors.getvalue(),
+        )
+        self.assertNotIn('secret', self.errors.getvalue())
+
+    def test_help_needs_no_configuration(self) -> None:
+        missing = str(self.directory / 'frob.conf')
+        for words, told in (
+            (['help'], 'db check'),
+            (['help', 'host', 'forget'], '--dry-run'),
+            (['host', 'list', '-h'], 'host_silence_s'),
+        ):
+            self.output.truncate(0)
+            self.assertEqual(
+                0, manage.main(['--config-file', missing, *words])
+            )
+            self.assertIn(told, self.output.getvalue())
 
     def test_missing_configuration(self) -> None:
         missing = str(self.directory / 'frob.conf')

@@ -11,6 +11,7 @@
 # under the License.
 
 
+from collections.abc import Callable
 import json
 import types
 from typing import Any
@@ -69,6 +70,24 @@ class TestCall(testtools.TestCase):
         for method in ('get', 'delete'):
             self.assertIsNone(placement_call.call(method, '/a'))
 
+    def test_whose_credentials_are_refused(self) -> None:
+        def refuse(*_path: str, **_further: str) -> None:
+            raise ks_exceptions.Unauthorized
+
+        self.be_placement(get=refuse)
+        refusals = [self.refused()]
+        self.answer(403)
+        refusals.append(self.refused())
+        for text in refusals:
+            self.assertIn('the user of [placement]', text)
+
+    def refused(self) -> str:
+        return str(
+            self.assertRaises(
+                exceptions.ServiceUnavailable, placement_call.call, 'get', '/a'
+            )
+        )
+
     def test_refusals(self) -> None:
         self.answer(409, 'in use')
         fault = self.assertRaises(
@@ -101,3 +120,95 @@ class TestCall(testtools.TestCase):
         )
         self.answer(404)
         self.assertEqual({}, placement_call.allocations('uuid'))
+
+
+class TestChange(testtools.TestCase):
+    """A Placement with one number, which has a generation.
+
+    :ivar present: the number and its generation
+    :ivar before_put: calls that are made before each change
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.present: dict[str, int] | None = {'number': 1, 'generation': 0}
+        self.before_put: list[Callable[[], None]] = []
+        self.puts = 0
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.scheduler.client.report.report_client_singleton',
+                lambda: types.SimpleNamespace(get=self.get, put=self.put),
+            )
+        )
+        self.useFixture(fixtures.MonkeyPatch('time.sleep', lambda _s: None))
+
+    def get(self, path: str, version: str) -> Any:
+        return self.answer(200 if self.present else 404, self.present)
+
+    def put(self, path: str, data: dict[str, int], version: str) -> Any:
+        self.puts += 1
+        if self.before_put:
+            self.before_put.pop()()
+        assert self.present is not None
+        if data['number'] > 9:
+            return self.answer(409, {'errors': [{'code': 'undefined_code'}]})
+        if data['generation'] != self.present['generation']:
+            return self.answer(
+                409, {'errors': [{'code': 'placement.concurrent_update'}]}
+            )
+        self.present = {**data, 'generation': data['generation'] + 1}
+        return self.answer(204)
+
+    def answer(self, status: int, body: Any = None) -> Any:
+        text = '' if body is None else json.dumps(body)
+        return types.SimpleNamespace(
+            status_code=status,
+            text=text,
+            content=text.encode(),
+            json=lambda: json.loads(text),
+        )
+
+    def add(self, amount: int) -> bool:
+        return placement_call.change(
+            '/number',
+            lambda present: (
+                {**present, 'number': present['number'] + amount}
+                if amount
+                else None
+            ),
+        )
+
+    def interfere(self) -> None:
+        assert self.present is not None
+        self.present = {
+            'number': self.present['number'] * 2,
+            'generation': self.present['generation'] + 1,
+        }
+
+    def test_it_is_changed(self) -> None:
+        self.assertTrue(self.add(1))
+        self.assertEqual({'number': 2, 'generation': 1}, self.present)
+
+    def test_it_is_right_already(self) -> None:
+        self.assertFalse(self.add(0))
+        self.assertEqual(0, self.puts)
+
+    def test_there_is_no_such_thing(self) -> None:
+        self.present = None
+        self.assertFalse(self.add(1))
+        self.assertEqual(0, self.puts)
+
+    def test_somebody_else_is_first(self) -> None:
+        self.before_put = [self.interfere] * 3
+        self.assertTrue(self.add(1))
+        self.assertEqual({'number': 9, 'generation': 4}, self.present)
+
+    def test_somebody_else_is_always_first(self) -> None:
+        self.before_put = [self.interfere] * 100
+        self.assertRaises(exceptions.Conflict, self.add, 1)
+        self.assertLess(self.puts, 100)
+
+    def test_it_is_refused(self) -> None:
+        fault = self.assertRaises(exceptions.Conflict, self.add, 10)
+        self.assertIn('does not put /number', str(fault))
+        self.assertEqual(1, self.puts)

@@ -79,7 +79,12 @@ class TestConfiguration(testtools.TestCase):
                 exceptions.ServiceUnavailable, device_profile.get_all
             )
             self.assertEqual(
-                'the database of accelerators does not answer', str(error)
+                'the database of accelerators does not answer', error.public
+            )
+            self.assertEqual(
+                f'{error.public} ([nova_accel_database] connection names '
+                '127.0.0.1:1)',
+                str(error),
             )
             self.assertIn('127.0.0.1', self.log.output)
             self.assertNotIn('secret', self.log.output)

@@ -93,6 +93,9 @@ class TestUnavailable(testtools.TestCase):
                 unavailable = faults.unavailable(fault)
                 self.assertIn(words, str(unavailable))
                 self.assertNotIn('host', str(unavailable))
+                placed = faults.unavailable(fault, 'on host')
+                self.assertEqual(f'{unavailable} (on host)', str(placed))
+                self.assertEqual(str(unavailable), placed.public)
 
     def test_faults_of_what_was_asked(self) -> None:
         for fault in (

@@ -296,7 +296,9 @@ class TestStack(PluginTestCase):
             check=False,
         )
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertRegex(done.stdout, r'^\w+\n$')
+        self.assertRegex(
+            done.stdout, r'^\w+ \(the tables of this release\)\n$'
+        )
 
     def test_once_more(self) -> None:
         """DevStack makes its own files anew, others it leaves."""

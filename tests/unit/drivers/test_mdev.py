@@ -51,9 +51,11 @@ def a_card(number=0, product_id='13f2', **more):
     )
 
 
-def discover(function, *others, mdevs=(), sysfs=NO_SYSFS, **keys):
+def discover(function, *others, mdevs=(), held=(), sysfs=NO_SYSFS, **keys):
     host = libvirt_devices.HostDevices(
-        {each.address: each for each in (function, *others)}, tuple(mdevs)
+        {each.address: each for each in (function, *others)},
+        tuple(mdevs),
+        held_mdevs=tuple(held),
     )
     (spec,) = device_spec.parse(
         [json.dumps({'vendor_id': '10de', 'driver': 'mdev', **keys})], ['mdev']
@@ -195,6 +197,149 @@ class TestDiscover(testtools.TestCase):
         self.assertEqual(16 - foreign, len(found))
         self.assertEqual(len(found), len(set(found)))
         self.assertTrue(made <= set(found) <= set(all_uuids))
+
+
+class TestHeld(testtools.TestCase):
+    """What instances hold is offered, whatever its uuid is."""
+
+    def foreign(self, amount, mdev_type='nvidia-11', function=0):
+        return [
+            pci_function.Mdev(
+                naming.derived_uuid(FOREIGN, mdev_type, str(number)),
+                mdev_type,
+                an_address(function),
+            )
+            for number in range(amount)
+        ]
+
+    @hypothesis.given(
+        held=strategies.integers(0, 16),
+        others=strategies.integers(0, 16),
+        own=strategies.integers(0, 16),
+        are_made=strategies.booleans(),
+    )
+    def test_it_comes_first(self, held, others, own, are_made):
+        """Also after a reboot of the host, which has removed it."""
+        foreign = self.foreign(held + others)
+        hypothesis.assume(held and held + others + own <= 16)
+        mine, theirs = foreign[:held], foreign[held:]
+        derived = uuids(discover(a_card(mdev_types={'nvidia-11': 16})))
+        made = (
+            mine
+            + theirs
+            + [
+                pci_function.Mdev(uuid, 'nvidia-11', an_address())
+                for uuid in derived[:own]
+            ]
+            if are_made
+            else theirs
+        )
+        found = uuids(
+            discover(
+                a_card(mdev_types={'nvidia-11': 16 - len(made)}),
+                mdevs=made,
+                held=mine,
+            )
+        )
+        self.assertEqual(16 - others, len(found))
+        self.assertEqual(len(found), len(set(found)))
+        self.assertLessEqual({mdev.uuid for mdev in mine}, set(found))
+        if are_made:
+            self.assertLessEqual(set(derived[:own]), set(found))
+        self.assertFalse({mdev.uuid for mdev in theirs} & set(found))
+
+    def test_more_than_the_line_wants(self):
+        """A stray one of ours does not take its place."""
+        fake = self.useFixture(fake_sysfs.FakeSysfs())
+        card = a_card(mdev_types={'nvidia-11': 12, 'nvidia-12': 6})
+        for mdev_type, most in (('nvidia-11', 16), ('nvidia-12', 8)):
+            fake.set(
+                card.address,
+                **{
+                    f'mdev_supported_types__{mdev_type}__description': (
+                        f'max_instance={most}'
+                    )
+                },
+            )
+        (stray, *_rest) = uuids(
+            discover(
+                a_card(mdev_types={'nvidia-11': 16}), mdev_type='nvidia-11'
+            )
+        )
+        held = self.foreign(3)
+        device = discover(
+            card,
+            mdevs=[
+                *held,
+                pci_function.Mdev(stray, 'nvidia-11', an_address()),
+            ],
+            held=held,
+            sysfs=fake.sysfs,
+            mdev_types={'nvidia-11': 2, 'nvidia-12': 1},
+        )
+        elevens, twelves = device.deployables
+        self.assertEqual(
+            {mdev.uuid for mdev in held},
+            {handle.uuid for handle in elevens.handles},
+        )
+        self.assertEqual(1, len(twelves.handles))
+
+    def test_the_order_is_the_same_whoever_holds_what(self):
+        derived = uuids(discover(a_card(mdev_types={'nvidia-11': 4})))
+        mdev_of_ours = pci_function.Mdev(derived[2], 'nvidia-11', an_address())
+        self.assertEqual(
+            derived,
+            uuids(
+                discover(
+                    a_card(mdev_types={'nvidia-11': 3}),
+                    mdevs=[mdev_of_ours],
+                    held=[mdev_of_ours],
+                )
+            ),
+        )
+
+    def test_a_virtual_function_stays_with_its_type(self):
+        fake = self.useFixture(fake_sysfs.FakeSysfs())
+        types = {'nvidia-11': 1, 'nvidia-12': 1}
+        functions = [
+            a_card(number, parent_address=an_address(0), mdev_types=types)
+            for number in range(1, 5)
+        ]
+        for mdev_type in types:
+            fake.set(
+                functions[0].address,
+                **{
+                    f'mdev_supported_types__{mdev_type}__description': (
+                        'max_instance=4'
+                    )
+                },
+            )
+        card = a_card(
+            0,
+            virtual_functions=tuple(each.address for each in functions),
+        )
+        (held,) = self.foreign(1, 'nvidia-11', function=4)
+        functions[3] = dataclasses.replace(
+            functions[3], mdev_types=dict.fromkeys(types, 0)
+        )
+        device = discover(
+            card,
+            *functions,
+            mdevs=[held],
+            held=[held],
+            sysfs=fake.sysfs,
+            mdev_types={'nvidia-12': 2, 'nvidia-11': 2},
+        )
+        twelves, elevens = device.deployables
+        self.assertEqual(
+            [an_address(1), an_address(2)],
+            [handle.address for handle in twelves.handles],
+        )
+        self.assertEqual(
+            [an_address(4), an_address(3)],
+            [handle.address for handle in elevens.handles],
+        )
+        self.assertEqual(held.uuid, elevens.handles[0].uuid)
 
 
 class TestVirtualFunctions(testtools.TestCase):

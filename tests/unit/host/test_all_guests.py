@@ -97,7 +97,7 @@ class TestGuests(testtools.TestCase):
         for ask in (
             self.guests.uuids,
             self.guests.devices,
-            self.guests.strangers,
+            self.guests.look,
         ):
             self.assertRaises(exceptions.DeviceError, ask)
 
@@ -194,14 +194,19 @@ class TestGuests(testtools.TestCase):
             ),
         )
 
-    def test_strangers(self):
-        self.assertEqual({}, self.guests.strangers())
+    def test_look(self):
+        self.assertEqual((), self.guests.look())
         self.libvirt.connection.defineXML(DOMAIN)
         self.assertEqual(
-            {MDEV: UUID, '0000:82:00.1': UUID}, self.guests.strangers()
+            (
+                all_guests.Guest(
+                    UUID, False, frozenset({MDEV, '0000:82:00.1'})
+                ),
+            ),
+            self.guests.look(),
         )
 
-    def test_guests_of_novas_are_none(self):
+    def test_guests_of_novas(self):
         """By the mark that Nova's own code makes."""
         instance = vconfig.LibvirtConfigGuestMetaNovaInstance()
         instance.package = '34.0.0'
@@ -209,5 +214,7 @@ class TestGuests(testtools.TestCase):
         self.libvirt.connection.defineXML(
             DOMAIN.replace('<name>', f'<metadata>{mark}</metadata><name>')
         )
-        self.assertEqual({UUID}, self.guests.devices().keys())
-        self.assertEqual({}, self.guests.strangers())
+        self.assertEqual(
+            [(UUID, True)],
+            [(guest.uuid, guest.is_novas) for guest in self.guests.look()],
+        )

@@ -260,6 +260,16 @@ class TestDestroyMdev(NodeDevicesTestCase):
         self.destroy()
         self.assertEqual([], self.mdevs())
 
+    def test_one_that_libvirt_would_make_again(self):
+        """As Nova's own code defines those of a Cyborg."""
+        (name,) = self.fake.connection.listDevices('mdev', 0)
+        device = self.fake.connection.nodeDeviceLookupByName(name)
+        self.fake.connection.nodeDeviceDefineXML(device.XMLDesc(0), 0)
+        self.assertTrue(device.isPersistent())
+        self.destroy()
+        self.assertFalse(device.isPersistent())
+        self.assertEqual([], self.mdevs())
+
     def test_again(self):
         for _time in range(2):
             self.destroy()

@@ -26,6 +26,7 @@ from nova_accel.host import nova_claims
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 from unit.host import claimed_host
 from unit.host.claimed_host import an_entry
@@ -541,7 +542,7 @@ class ConflictsTestCase(
             drivers,
             device_spec.parse(lines, drivers),
             nova_claims.NovaClaims(NODE, NODE_UUID),
-            dict,
+            lambda _mdevs: units_in_use.Found(),
             lambda: host_use.HostUse(self.fake.sysfs.sysfs),
         )
 

@@ -32,6 +32,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import pci_functions
+from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -299,7 +300,7 @@ def discover(world):
         drivers,
         device_spec.parse(world.lines, drivers),
         world,
-        lambda: world.in_use,
+        lambda _mdevs: units_in_use.Found(world.in_use),
         lambda: host_use.HostUse(Sysfs(world)),
     )
 

@@ -151,14 +151,14 @@ def _forbidden_trait(cloud: Cloud) -> Shortage:
     [forbidden] = cloud.forbidden
     for _number in cloud.some():
         cloud.add({None: cloud.enough()}, cloud.required | cloud.forbidden)
-    return cloud.shortage(f'has {forbidden}, which is forbidden')
+    return cloud.shortage(f'has what is forbidden: {forbidden}')
 
 
 def _traits_apart(cloud: Cloud) -> Shortage:
     for trait in cloud.required:
         for _number in cloud.some():
             cloud.add({None: cloud.enough()}, frozenset({trait}))
-    return cloud.shortage('at once', *cloud.required)
+    return cloud.shortage('has all of', *cloud.required)
 
 
 def _too_few(cloud: Cloud) -> Shortage:

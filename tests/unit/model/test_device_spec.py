@@ -290,8 +290,47 @@ class TestParse(testtools.TestCase):
             ['{"vendor_id": "10ee", "drivr": "pci"}'],
             DRIVERS,
         )
-        self.assertIn("'drivr'", str(error))
-        self.assertIn("'driver' is a required property", str(error))
+        self.assertIn(
+            'unknown key "drivr" (did you mean "driver"?)', str(error)
+        )
+        self.assertIn('"driver" is needed', str(error))
+
+    def test_a_fault_is_told_in_words(self):
+        for key, values in MALFORMED.items():
+            for value in values:
+                line = json.dumps({**GOOD, key: value})
+                error = self.assertRaises(
+                    exceptions.InvalidDeviceSpec,
+                    device_spec.parse,
+                    [line],
+                    DRIVERS,
+                )
+                _option, _line, fault = str(error).partition(line)
+                self.assertRegex(
+                    fault, f'"{key}" has .*, and must be|unknown driver|same'
+                )
+                for raw in ('does not match', '\\Z', 'is not of type'):
+                    self.assertNotIn(raw, fault)
+
+    def test_keys_that_only_some_drivers_read(self):
+        [spec] = device_spec.parse([json.dumps(GOOD)], DRIVERS)
+        self.assertEqual(
+            device_spec.OF_SOME_DRIVERS, spec.keys_of_some_drivers
+        )
+        [spec] = device_spec.parse(
+            [
+                json.dumps(
+                    {
+                        'vendor_id': '8086',
+                        'driver': 'pci',
+                        'unit': 'function',
+                        'whole': False,
+                    }
+                )
+            ],
+            DRIVERS,
+        )
+        self.assertEqual(frozenset(), spec.keys_of_some_drivers)
 
     def test_short_lines(self):
         by_id, by_address = device_spec.parse(
@@ -432,7 +471,8 @@ class TestMalformed(testtools.TestCase):
 
     @given(st.text(min_size=1).filter(lambda key: key not in GOOD))
     def test_an_unknown_key_is_named(self, key):
-        self.assertIn(repr(key), self.refused(json.dumps({**GOOD, key: 'x'})))
+        reason = self.refused(json.dumps({**GOOD, key: 'x'}))
+        self.assertIn(json.dumps(key), reason)
 
     def test_a_command_that_nothing_runs_and_the_reverse(self):
         for line in (

@@ -92,7 +92,12 @@ class TestPlaceable(testtools.TestCase):
             )
 
     def test_too_many_parts(self):
-        for amount, largest in ((2, 1), (8, 1), (9, 2), (64, 15)):
+        for amount, largest, divided in (
+            (2, 1, '2 groups of PGPU=1'),
+            (8, 1, '8 groups of PGPU=1'),
+            (9, 2, '5 groups of PGPU=2 at most'),
+            (64, 15, '5 groups of PGPU=13 at most'),
+        ):
             error = self.assertRaises(
                 exceptions.NotFound,
                 group_division.placeable,
@@ -100,15 +105,15 @@ class TestPlaceable(testtools.TestCase):
                 a_group(amount),
                 largest,
             )
-            self.assertEqual(
+            fault = (
                 f'no pool of devices has PGPU={amount}, which group 3 asks '
-                f'for; the largest has {largest}',
-                error.public,
+                f'for; the largest has {largest}: '
             )
+            cure = f'make it {divided} in the device profile'
+            self.assertEqual(f'{fault}{cure}', error.public)
             self.assertEqual(
-                f'{error.public}: let devices share a larger pool ("pool": '
-                'true in [nova_accel] device_spec), or make several smaller '
-                'groups of it in the device profile',
+                f'{fault}let devices share a larger pool ("pool": true in '
+                f'[nova_accel] device_spec), or {cure}',
                 str(error),
             )
 
@@ -120,7 +125,7 @@ class TestPlaceable(testtools.TestCase):
         )
         self.assertEqual(
             'no NUMA node has PGPU=8, which group 0 asks for; the largest has '
-            '4: make several smaller groups of it in the device profile',
+            '4: make it 2 groups of PGPU=4 in the device profile',
             str(error),
         )
 

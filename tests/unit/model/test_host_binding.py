@@ -58,6 +58,19 @@ def wire_arq(
     }
 
 
+class TestUnjournaled(testtools.TestCase):
+    def test_what_the_journal_lacks(self) -> None:
+        active = listed(wire_arq('a'))
+        port = listed(wire_arq('b'), role='port')
+        unadopted = listed(wire_arq('c'), role=None, attempt=None)
+        self.assertEqual(
+            (port, unadopted),
+            host_binding.unjournaled(
+                [active, port, unadopted], {(INSTANCE, arq_types.Role.ACTIVE)}
+            ),
+        )
+
+
 class TestBinding(testtools.TestCase):
     def test_what_is_held(self) -> None:
         self.assertTrue(listed(wire_arq(state='Provisioning')).is_whole)

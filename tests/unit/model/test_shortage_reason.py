@@ -106,7 +106,7 @@ class TestFind(testtools.TestCase):
             self.cause(required=frozenset({'CUSTOM_C'})),
         )
         self.assertEqual(
-            'each FPGA has CUSTOM_A, which is forbidden, '
+            'each FPGA has what is forbidden: CUSTOM_A, '
             'nearest: 4 free with CUSTOM_A',
             self.cause(forbidden=frozenset({'CUSTOM_A'})),
         )
@@ -125,6 +125,23 @@ class TestFind(testtools.TestCase):
 
 
 class TestAlone(testtools.TestCase):
+    def test_long_traits_leave_room_for_all_causes(self) -> None:
+        groups = {
+            name: device_profile.Group(
+                {'FPGA': 1}, frozenset({f'CUSTOM_{letter * 100}'})
+            )
+            for name, letter in (('g0', 'A'), ('g1', 'B'))
+        }
+        text = shortage_reason.alone(
+            groups, [shortages.inventory('FPGA')], _MAX_LENGTH
+        )
+        self.assertLessEqual(len(text), _MAX_LENGTH)
+        for words in (
+            'g0: no FPGA has CUSTOM_AAAA',
+            'g1: no FPGA has CUSTOM_B',
+        ):
+            self.assertIn(words, text)
+
     def test_the_free_ones_are_claimed_already(self) -> None:
         self.assertEqual(
             'g (FPGA=1): the free ones are being handed out',

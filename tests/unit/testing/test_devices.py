@@ -21,6 +21,7 @@ from nova_accel.model import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
+from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -37,7 +38,7 @@ class TestPciInfo(testtools.TestCase):
             drivers,
             device_spec.parse(devices.DEVICE_SPEC, drivers),
             nova_claims.NovaClaims('host1', NODE_UUID),
-            dict,
+            lambda _mdevs: units_in_use.Found(),
             lambda: host_use.HostUse(fake.sysfs.sysfs),
         )
         self.assertEqual((), inventory.refused)

@@ -49,7 +49,7 @@ ARQ = arq_types.Arq(
     ),
 )
 OUR_ARQ = {'uuid': 'arq', 'device_rp_uuid': PROVIDER, 'hostname': 'here'}
-CYBORGS_ARQ = {**OUR_ARQ, 'device_rp_uuid': NODE}
+CYBORGS_ARQ = {**OUR_ARQ, 'uuid': 'of Cyborg', 'device_rp_uuid': NODE}
 
 
 def an_instance(
@@ -64,6 +64,7 @@ def an_instance(
         project_id='project',
         user_id='user',
         system_metadata={},
+        vm_state='building',
         task_state=task_state,
         new_flavor=None,
         flavor=types.SimpleNamespace(
@@ -134,6 +135,9 @@ class Attachments:
 
     def recover_of(self, instance_uuid, role):
         """The API has nothing that the journal has lost."""
+
+    def take_over_of(self, instance_uuid, arq_uuids, role):
+        """The API has nothing that nobody has adopted."""
 
     def release(self, instance_uuid, role=arq_types.Role.ACTIVE):
         return len(self.roles.pop(role, ()))

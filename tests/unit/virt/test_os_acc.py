@@ -43,6 +43,7 @@ class Instance:
     user_id = 'user'
     system_metadata = {}
     numa_topology = None
+    vm_state = 'building'
     flavor = types.SimpleNamespace(
         extra_specs={'nova_accel:device_profile': 'qat'}
     )
@@ -50,6 +51,11 @@ class Instance:
 
 class PlainInstance(Instance):
     flavor = types.SimpleNamespace(extra_specs={})
+
+
+class CyborgsInstance(Instance):
+    vm_state = 'active'
+    flavor = types.SimpleNamespace(extra_specs={'accel:device_profile': 'qat'})
 
 
 class Programmer:
@@ -408,30 +414,11 @@ class TestHooks(started.StartedTestCase):
         device_profile.create('qat', [{'resources:CUSTOM_QAT': '1'}])
         started = self.start()
         self.publisher.wait_published(60)
-        provider = self.board.view.layout.providers[0].uuid
-        (created,) = client_arqs.create('qat', 'project')
-        client_arqs.bind(
-            {
-                created['uuid']: {
-                    'hostname': self.libvirt.host.get_hostname(),
-                    'device_rp_uuid': provider,
-                    'instance_uuid': Instance.uuid,
-                }
-            }
+        (arq,) = self.bound()
+        self.assertEqual(
+            'physnet1', arq['attach_handle_info']['physical_network']
         )
-        arq = client_arqs.get(created['uuid'])
-        info = arq['attach_handle_info']
-        self.assertEqual('physnet1', info['physical_network'])
-        ports = [
-            {
-                'profile': {
-                    'arq_uuid': arq['uuid'],
-                    'pci_slot': '{domain}:{bus}:{device}.{function}'.format(
-                        **info
-                    ),
-                }
-            }
-        ]
+        ports = [self.port(arq)]
         for _time in range(2):
             started.os_acc.ready_ports(Instance, ports)
             (held,) = started.attachments.held.arqs(arq_types.Role.PORT)
@@ -439,3 +426,73 @@ class TestHooks(started.StartedTestCase):
             self.api.refuse = True
         self.assertEqual((), started.attachments.held.arqs_of(Instance.uuid))
         self.assertEqual(((), ()), started.os_acc.split([arq]))
+
+    def bound(self, amount=1):
+        """ARQs as Nova's Cyborg client has bound them."""
+        created = client_arqs.create('qat', 'project')
+        self.assertEqual(amount, len(created))
+        client_arqs.bind(
+            {
+                each['uuid']: {
+                    'hostname': self.libvirt.host.get_hostname(),
+                    'device_rp_uuid': self.provider(amount),
+                    'instance_uuid': Instance.uuid,
+                }
+                for each in created
+            }
+        )
+        return [client_arqs.get(each['uuid']) for each in created]
+
+    def provider(self, amount):
+        return next(
+            provider.uuid
+            for provider in self.board.view.layout.providers
+            if provider.totals.get('CUSTOM_QAT', 0) >= amount
+        )
+
+    @staticmethod
+    def port(arq):
+        address = '{domain}:{bus}:{device}.{function}'.format(
+            **arq['attach_handle_info']
+        )
+        return {'profile': {'arq_uuid': arq['uuid'], 'pci_slot': address}}
+
+    def test_a_hard_reboot_takes_over_what_was_imported(self):
+        """Nova passes all ARQs of the instance, those of ports too."""
+        device_profile.create('qat', [{'resources:CUSTOM_QAT': '3'}])
+        started = self.start()
+        self.publisher.wait_published(60)
+        arqs = self.bound(3)
+        of_flavor, of_port = arqs[:2], arqs[2]
+        held = started.attachments.held
+        for _time in range(2):
+            started.os_acc.ready_ports(CyborgsInstance, [self.port(of_port)])
+            found = started.os_acc.split(arqs)
+            self.assertEqual((), found.others)
+            self.assertEqual(
+                [arq['uuid'] for arq in of_flavor], list(found.ours)
+            )
+            ready = started.os_acc.ready(CyborgsInstance, found)
+            self.assertEqual(
+                {arq['uuid'] for arq in of_flavor},
+                {arq.uuid for arq in ready},
+            )
+            self.assertEqual(
+                [of_port['uuid']],
+                [arq.uuid for arq in held.arqs(arq_types.Role.PORT)],
+            )
+            # The journal is enough from then on.
+            self.api.refuse = True
+
+    def test_what_was_imported_later_is_taken_over_beside_the_rest(self):
+        device_profile.create('qat', [{'resources:CUSTOM_QAT': '2'}])
+        started = self.start()
+        self.publisher.wait_published(60)
+        arqs = self.bound(2)
+        started.attachments.take_over_of(Instance.uuid, [arqs[0]['uuid']])
+        ready = started.os_acc.ready(
+            CyborgsInstance, started.os_acc.split(arqs)
+        )
+        self.assertEqual(
+            {arq['uuid'] for arq in arqs}, {arq.uuid for arq in ready}
+        )

@@ -59,6 +59,13 @@ class TestSplit(testtools.TestCase):
             server_request.Split(('a',)), self.split(LEFT_BEHIND, OURS)
         )
 
+    def test_what_is_held_is_ours_whatever_its_provider_is(self):
+        """As before the allocations of a server that was taken over moved."""
+        self.assertEqual(
+            server_request.Split(('b',)),
+            server_request.split([CYBORGS], 'here', {'ours'}, {'b'}),
+        )
+
     def test_none(self):
         self.assertEqual(server_request.Split(), self.split())
 

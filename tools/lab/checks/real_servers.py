@@ -33,6 +33,9 @@ from lab.device_vm import machine
 #: Of a machine's nova-compute.
 JOURNAL = '/var/lib/nova/nova_accel'
 
+#: The guide's ``compute_driver``.
+_OURS = 'nova_accel.LibvirtDriver'
+
 _DEVICE_SPECS = (
     {
         'vendor_id': '1234',
@@ -130,7 +133,11 @@ def start(host: machine.Machine = machine.A) -> None:
     cloud.wait_for_compute(host.name)
 
 
-def start_compute(host: machine.Machine) -> None:
+def start_compute(host: machine.Machine, driver: str = _OURS) -> None:
+    """Start a machine's nova-compute, unless it runs.
+
+    :param driver: its ``compute_driver``
+    """
     compute.start(
         host,
         '\n'.join(
@@ -147,7 +154,7 @@ def start_compute(host: machine.Machine) -> None:
                 ),
                 configuration.guide_compute(
                     map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'
-                ),
+                ).replace(_OURS, driver),
             )
         ),
     )

@@ -37,7 +37,7 @@ _MODULES = {
     ),
     'devices': ('devices',),
     'fpga': ('fpga',),
-    'operations': ('operations',),
+    'operations': ('operations', 'taken_over'),
     'moves': ('moves',),
     'latency': ('latency',),
     'topology': ('topology',),

@@ -39,6 +39,7 @@ MDEV = '4348:3253'
 E1000E_ADDRESSES = ('0000:00:0a.0', '0000:00:0b.0')
 IGB_VF_ADDRESSES = ('0000:01:10.0', '0000:01:10.2')
 NVME_ADDRESS = '0000:02:00.0'
+GPU_ADDRESS = '0000:00:08.0'
 FPGA_ADDRESS = '0000:00:09.0'
 
 #: A mediated device that somebody else has made, below a parent that is no

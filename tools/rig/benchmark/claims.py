@@ -20,9 +20,11 @@ same answer of Placement. Then each of them gets one.
 # of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
+from collections.abc import Iterable
 from collections.abc import Sequence
 from concurrent import futures
 import json
+import logging
 import random
 import time
 from typing import Any
@@ -33,6 +35,9 @@ from nova import exception
 from nova import objects
 from nova.scheduler.client import report
 from oslo_utils import uuidutils
+from placement import db_api
+from placement.db.sqlalchemy import models
+import sqlalchemy as sa
 
 from nova_accel.model import naming
 from nova_accel.testing import scheduling
@@ -43,7 +48,7 @@ from rig.loopback import crowd
 from rig.stubs import stock
 
 #: The numbers of devices of the hosts.
-_HOSTS = (32, 16, 12, 8, 8, 4, 4, 2)
+_HOSTS = (32, 16, 12, 8, 8, 4, 4, 2, 1, 1)
 
 #: How many servers are scheduled at once.
 _LEAST, _MOST = 8, 32
@@ -66,8 +71,8 @@ class Claims(fixtures.Fixture):
     """
 
     def _setUp(self) -> None:
-        # Placement logs each claim that is lost.
-        self.useFixture(fixtures.FakeLogger())
+        # Placement logs each request, and each claim that is lost.
+        self.useFixture(fixtures.FakeLogger(level=logging.ERROR))
         self.useFixture(crowd.PlacementWorkers(1))
         self.useFixture(checked_schemas.CheckedSchemas())
         self._placement = self.useFixture(scheduling.Placement())
@@ -157,8 +162,7 @@ class Claims(fixtures.Fixture):
                 for device in threads.map(schedule, servers)
                 if device is not None
             ]
-            for server in servers:
-                self._end(server)
+        _end_all()
         return _Round(
             len(servers), len(servers) - len(got), len(got) - len(set(got))
         )
@@ -171,20 +175,28 @@ class Claims(fixtures.Fixture):
                 for device in self._devices[name]:
                     known.add(name, device)
 
-    def _end(self, server: str) -> None:
-        # 404 for a server that has got nothing.
-        self._placement.client.delete(f'/allocations/{server}', version='1.36')
+
+def _end_all() -> None:
+    """End all servers; to ask Placement would be a tenth of the time."""
+    with db_api.get_placement_engine().begin() as connection:
+        for model in (models.Allocation, models.Consumer):
+            connection.execute(sa.delete(model.__table__))
 
 
 def _some_hosts() -> list[str]:
     """Some hosts with so many devices together as are scheduled at once."""
-    [least] = random.sample(range(_LEAST, _MOST + 1), 1)
-    chosen: list[int] = []
-    for number in random.sample(range(len(_HOSTS)), len(_HOSTS)):
-        devices = sum(_HOSTS[each] for each in chosen)
-        if devices < least and devices + _HOSTS[number] <= _MOST:
-            chosen.append(number)
-    return [f'host{number}' for number in chosen]
+    [wanted] = random.sample(range(_LEAST, _MOST + 1), 1)
+    while True:
+        chosen: list[int] = []
+        for number in random.sample(range(len(_HOSTS)), len(_HOSTS)):
+            if _devices([*chosen, number]) <= wanted:
+                chosen.append(number)
+        if _devices(chosen) == wanted:
+            return [f'host{number}' for number in chosen]
+
+
+def _devices(numbers: Iterable[int]) -> int:
+    return sum(_HOSTS[number] for number in numbers)
 
 
 def measure(boots: int) -> dict[str, Any]:

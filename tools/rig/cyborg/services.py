@@ -21,13 +21,13 @@ import os
 import pathlib
 import secrets
 import shutil
-import subprocess
 
 import fixtures
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from rig.cyborg import neighbours
+from rig.cyborg import programs
 from rig.serving import nova_conf
 from rig.serving import process
 from rig.serving import usage
@@ -70,7 +70,7 @@ class Cyborg(process.StartedFixture):
         super().__init__()
         self._url = database_url
         self._processes = processes
-        self._prefix = _prefix()
+        self._prefix = programs.prefix()
 
     def start(self) -> None:
         self._configure()
@@ -129,7 +129,7 @@ class Cyborg(process.StartedFixture):
         return f'rabbit://guest:guest@127.0.0.1:5672/{name}'
 
     def _make_tables(self) -> None:
-        _run(
+        programs.run(
             self._prefix / 'bin/cyborg-dbsync',
             '--config-file',
             self._conf,
@@ -186,16 +186,6 @@ class Cyborg(process.StartedFixture):
         return sa.create_engine(self._url, poolclass=sa.NullPool)
 
 
-def _prefix() -> pathlib.Path:
-    try:
-        return pathlib.Path(os.environ['NOVA_ACCEL_CYBORG_VENV'])
-    except KeyError:
-        raise exceptions.ConfigurationError(
-            'NOVA_ACCEL_CYBORG_VENV does not name the environment that has '
-            'Cyborg; "tools/bench api --peer" does'
-        ) from None
-
-
 def _rabbitmqctl(*arguments: str) -> None:
     program = shutil.which(
         'rabbitmqctl', path=f'{os.environ["PATH"]}:/usr/sbin'
@@ -204,12 +194,4 @@ def _rabbitmqctl(*arguments: str) -> None:
         raise exceptions.ConfigurationError(
             'Cyborg needs a RabbitMQ, and there is no rabbitmqctl'
         )
-    _run(program, '--quiet', *arguments)
-
-
-def _run(*command: str | os.PathLike[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise exceptions.ConfigurationError(
-            f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}'
-        )
+    programs.run(program, '--quiet', *arguments)

@@ -30,7 +30,6 @@ from typing import Any
 from unittest import mock
 from wsgiref import simple_server
 
-from nova import context as nova_context
 from nova import objects
 from nova import rpc
 from oslo_log import log as logging
@@ -42,6 +41,7 @@ import requests
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import app
+from nova_accel.api import context
 from nova_accel.model import host_rpc
 
 CONF = conf.CONF
@@ -105,14 +105,13 @@ def main(port: str, database_url: str, service_host: str, url: str) -> None:
     logging.setup(CONF, 'nova')
     CONF.set_override('connection', database_url, 'nova_accel_database')
     _listen(service_host, url)
-    application = app.factory({})
+    application = context.factory({})(app.factory({}))
 
     def serve(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        environ['nova.context'] = nova_context.RequestContext(
-            user_id='user',
-            project_id='project',
-            is_admin=True,
-            roles=['admin', 'manager', 'member', 'reader', 'service'],
+        environ.update(
+            HTTP_X_USER_ID='user',
+            HTTP_X_PROJECT_ID='project',
+            HTTP_X_ROLES='admin,manager,member,reader,service',
         )
         return application(environ, start_response)
 

@@ -67,6 +67,7 @@ class NovaRecords(fixtures.Fixture):
                 'task_state': None,
                 'old_flavor': None,
                 'numa_topology': None,
+                'get_network_info': list,
                 **fields,
             }
         )

@@ -11,7 +11,6 @@
 # under the License.
 
 import fixtures
-from nova import context as nova_context
 import webob.exc
 
 from nova_accel import exceptions
@@ -32,13 +31,9 @@ class ProgramTest(programmed.ProgrammingTestCase):
         project: str = base.PROJECT,
         deployable: str = programmed.DEPLOYABLE,
     ) -> object:
-        context = nova_context.RequestContext(
-            user_id='user',
-            project_id=project,
-            roles=list(roles),
-            is_admin='admin' in roles,
+        return programming.program(
+            base.a_caller(roles, project), deployable, programmed.BITSTREAM
         )
-        return programming.program(context, deployable, programmed.BITSTREAM)
 
     def refusal(
         self, kind: type[Exception], *args: object, **kwargs: object

@@ -182,7 +182,7 @@ class TestPrefetch(TestCase):
 class TestStock(TestCase):
     def test_does_not_wait(self):
         self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
-        rpc.stock(self.context, CALLEE, DEPLOYABLE, BITSTREAM)
+        rpc.stock(CALLEE, DEPLOYABLE, BITSTREAM)
         self.assertEqual(
             (DEPLOYABLE, BITSTREAM), self.programmer.stocked.get(timeout=10)
         )
@@ -193,7 +193,6 @@ class TestStock(TestCase):
         self.assertRaises(
             exceptions.ServiceUnavailable,
             rpc.stock,
-            self.context,
             CALLEE,
             DEPLOYABLE,
             BITSTREAM,
@@ -217,7 +216,6 @@ class TestStock(TestCase):
         error = self.assertRaises(
             exceptions.Conflict,
             rpc.stock,
-            self.context,
             OLD,
             DEPLOYABLE,
             BITSTREAM,
@@ -233,7 +231,6 @@ class TestStock(TestCase):
         self.assertRaises(
             exceptions.Conflict,
             rpc.stock,
-            self.context,
             CALLEE,
             DEPLOYABLE,
             BITSTREAM,

@@ -48,10 +48,7 @@ class StockingTestCase(programming.ProgrammingTestCase):
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.api.compute.rpc.stock',
-                lambda context, *order: (
-                    self.sent.append(order),
-                    send(context, *order),
-                ),
+                lambda *order: (self.sent.append(order), send(*order)),
             )
         )
         if self.is_cleaned:

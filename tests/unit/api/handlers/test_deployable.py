@@ -155,7 +155,7 @@ class DeployableTest(programming.ProgrammingTestCase):
         )
         self.assertEqual(
             'Access was denied to the following resource: '
-            'nova_accel:deployable:program',
+            'nova_accel:deployable:program, which needs the role admin',
             self.refused(
                 403, 'PATCH', f'{_PATH}/program', patch(), roles=base.MEMBER
             ),

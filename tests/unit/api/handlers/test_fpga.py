@@ -49,9 +49,27 @@ class FpgaTest(programming.ProgrammingTestCase):
         )
 
     def test_who_may_not(self) -> None:
-        for roles in (base.MEMBER, base.READER, ('other',)):
+        any_region = 'deployable:program, which needs the role admin'
+        either = (
+            f'{any_region}, or nova_accel:deployable:program_own, which needs '
+            'one of the roles admin, member, service'
+        )
+        for roles, rule in (
+            (base.MEMBER, any_region),
+            (base.READER, either),
+            (('other',), either),
+        ):
             self.assertEqual(
-                (422, {'error': 'User is not authorized to use the resource'}),
+                (
+                    422,
+                    {
+                        'error': (
+                            'User is not authorized to use the resource: '
+                            'Access was denied to the following resource: '
+                            f'nova_accel:{rule}'
+                        )
+                    },
+                ),
                 self.post(roles=roles),
             )
         self.assertEqual([], self.host.asked)

@@ -15,7 +15,6 @@ import queue
 from typing import Any
 
 import fixtures
-from nova import context as nova_context
 from nova import rpc
 import oslo_messaging
 
@@ -35,11 +34,7 @@ class EmitTest(base.ConfiguredTestCase):
         payload: Callable[[], payloads.Payload] = _unwanted,
         phase: notifier.Phase = notifier.Phase.START,
     ) -> None:
-        # Nova would ask its policies otherwise.
-        context = nova_context.RequestContext(
-            'user', 'project', is_admin=False
-        )
-        notifier.emit(context, 'thing.act', phase, payload)
+        notifier.emit(base.a_caller(), 'thing.act', phase, payload)
 
     def test_nothing_is_made_when_no_driver_is_configured(self) -> None:
         for drivers in ((), ('noop',)):

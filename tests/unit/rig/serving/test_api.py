@@ -39,7 +39,7 @@ class TestServedApi(base.BaseTestCase):
         deployed.read(nova_conf.api_paste_path())
         served.read_string(api.paste_without_tokens())
         with_tokens, without = (
-            file['composite:nova_accel_pool_api']['keystone'].split()
+            file['pipeline:nova_accel_pool_api']['pipeline'].split()
             for file in (deployed, served)
         )
         self.assertEqual(

@@ -124,6 +124,18 @@ class TestAttachments(testtools.TestCase):
             self.findings,
         )
 
+    def test_what_an_instance_gets_and_returns_is_logged_once(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        for _again in range(2):
+            self.acquire()
+        [arq] = self.attachments.held.arqs_of(INSTANCE)
+        what = f'FPGA {arq.handle.address} (active)'
+        self.assertEqual(f'Instance {INSTANCE} got {what}\n', log.output)
+        for _again in range(2):
+            self.attachments.release(INSTANCE)
+        self.assertIn(f'Instance {INSTANCE} returned {what}\n', log.output)
+        self.assertEqual(2, log.output.count('\n'))
+
     def acquire(self, instance=INSTANCE, bus=0):
         self.attachments.acquire(
             instance,
@@ -639,7 +651,9 @@ class TestAttachments(testtools.TestCase):
             asked.append(attempt)
             raise exceptions.FarAttempt('too far')
 
-        self.attachments._api = types.SimpleNamespace(release=release)
+        self.attachments._releases._api = types.SimpleNamespace(
+            release=release
+        )
         self.attachments.release(INSTANCE)
         self.assertEqual([entry.attempt], asked)
         self.assertIn('too far', self.log.output)
@@ -895,6 +909,117 @@ class TestAttachments(testtools.TestCase):
             attach_journal.Journal(self.directory).remove(entry)
         self.attachments = self.restarted()
 
+    def imported(self, instance=INSTANCE, bus=0):
+        """An ARQ of a guest that runs, which no host has adopted."""
+        (made,) = client_arqs.create('fpga', 'project')
+        client_arqs.bind(
+            {
+                made['uuid']: {
+                    'hostname': HOST,
+                    'instance_uuid': instance,
+                    'device_rp_uuid': self.host.rp_uuid(bus),
+                }
+            }
+        )
+        return next(
+            arq
+            for binding in self.api.client(HOST).bindings()
+            for arq in binding.arqs
+            if arq.uuid == made['uuid']
+        )
+
+    def test_an_imported_one_is_taken_over(self):
+        arq = self.imported()
+        for _again in range(2):
+            self.attachments.take_over(INSTANCE, [arq])
+            self.assertEqual((arq,), self.restarted().held.arqs_of(INSTANCE))
+            (binding,) = self.api.client(HOST).bindings()
+            self.assertEqual(arq_types.Role.ACTIVE, binding.role)
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_one_is_taken_over_beside_what_is_held(self):
+        first = self.imported()
+        self.attachments.take_over(INSTANCE, [first])
+        second = self.imported(bus=1)
+        self.attachments.take_over_of(INSTANCE, [second.uuid, 'unknown'])
+        self.assertEqual(
+            {first.uuid, second.uuid},
+            {arq.uuid for arq in self.attachments.held.arqs_of(INSTANCE)},
+        )
+        self.assertEqual(2, len(self.arqs()))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_a_port_is_taken_over(self):
+        arq = self.imported()
+        self.attachments.take_over_of(
+            INSTANCE, [arq.uuid], arq_types.Role.PORT
+        )
+        self.assertFalse(self.attachments.held.has(INSTANCE))
+        self.assertEqual(
+            [arq], self.attachments.held.arqs(arq_types.Role.PORT)
+        )
+
+    def test_a_take_over_that_was_cut_short_is_not_undone(self):
+        """The guest has it, whatever the API knows."""
+        arq = self.imported()
+        for api_breaks in ('refuse', 'lose_answers'):
+            setattr(self.api, api_breaks, True)
+            self.assertRaises(
+                exceptions.ServiceUnavailable,
+                self.attachments.take_over,
+                INSTANCE,
+                [arq],
+            )
+            setattr(self.api, api_breaks, False)
+            self.attachments = self.restarted()
+            self.attachments.retry()
+            self.assertEqual((arq,), self.attachments.held.arqs_of(INSTANCE))
+            self.assertEqual(1, len(self.arqs()))
+        self.attachments.take_over(INSTANCE, [arq])
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_one_that_is_gone_is_not_taken_over(self):
+        arq = self.imported()
+        client_arqs.delete_by_instance(INSTANCE)
+        self.assertRaises(
+            exceptions.NotFound, self.attachments.take_over, INSTANCE, [arq]
+        )
+        self.assertEqual(set(), self.attachments.held.journaled())
+
+    def test_what_is_held_stays_if_one_is_not_taken_over(self):
+        first = self.imported()
+        self.attachments.take_over(INSTANCE, [first])
+        second = self.imported(bus=1)
+        client_arqs.delete_by_instance(INSTANCE)
+        self.assertRaises(
+            exceptions.NotFound,
+            self.attachments.take_over,
+            INSTANCE,
+            [second],
+        )
+        self.assertEqual((first,), self.attachments.held.arqs_of(INSTANCE))
+
+    def test_what_is_being_given_back_is_not_taken_over(self):
+        self.acquire()
+        self.driver.refuses = True
+        self.attachments.release(INSTANCE)
+        arq = self.imported(bus=1)
+        self.assertRaises(
+            exceptions.Conflict, self.attachments.take_over, INSTANCE, [arq]
+        )
+
+    def test_what_another_guest_has_is_not_taken_over(self):
+        self.lose_transactions()
+        arq = self.imported()
+        self.assert_refused(
+            lambda: self.attachments.take_over(INSTANCE, [arq])
+        )
+        # A guest may have it, so it stays an administrator's matter.
+        self.assertEqual(1, len(self.arqs()))
+
     def test_a_lost_journal_is_recovered(self):
         binding = self.lose_journal()
         self.assertFalse(self.attachments.held.has(INSTANCE))
@@ -1010,8 +1135,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.api.refuse = True
         self.attachments.release(INSTANCE)
+        # That it got some, and that they are not released yet.
         self.assertEqual(
-            [INSTANCE], [record.instance_uuid for record in records]
+            [INSTANCE] * 2, [record.instance_uuid for record in records]
         )
 
     def test_what_another_guest_has_is_not_adopted(self):

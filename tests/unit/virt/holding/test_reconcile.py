@@ -401,7 +401,7 @@ class TestFindings(planted.ReconcileTestCase):
         told = {(finding.Kind.GUEST_GONE, server.uuid): False}
         self.assertEqual(told, self.found())
         self.assertIn(server.uuid, self.log.output)
-        self.assertNotIn(well.uuid, self.log.output)
+        self.assertNotIn(f'guest of instance {well.uuid}', self.log.output)
         for _again in range(2):
             self.reconciler.run()
         self.assertEqual(told, self.found())

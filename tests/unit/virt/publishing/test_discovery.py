@@ -19,6 +19,7 @@ import uuid
 
 import fixtures
 from oslo_config import fixture as config_fixture
+from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
@@ -27,12 +28,15 @@ from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
+from nova_accel.host import pci_function
 from nova_accel.model import device_spec
+from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions
+from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -54,6 +58,7 @@ class DiscoveryTestCase(testtools.TestCase):
         self.config = self.useFixture(config_fixture.Config(conf.CONF))
         self.node_devices = libvirt_devices.NodeDevices(self.fake.host)
         self.in_use = {}
+        self.held = ()
         self.drivers = dict(
             loading.load(self.node_devices, self.fake.sysfs.sysfs, NODE_UUID)
         )
@@ -64,7 +69,7 @@ class DiscoveryTestCase(testtools.TestCase):
             self.drivers,
             device_spec.parse(lines or devices.DEVICE_SPEC, self.drivers),
             nova_claims.NovaClaims('host1', NODE_UUID),
-            lambda: self.in_use,
+            lambda _mdevs: units_in_use.Found(self.in_use, self.held),
             lambda: host_use.HostUse(self.fake.sysfs.sysfs),
         )
 
@@ -145,6 +150,28 @@ class TestLines(DiscoveryTestCase):
             {(other.operator_traits, other.pooled) for other in others},
         )
         self.assertEqual(7, len(others))
+
+    def test_a_line_that_rules_no_device(self):
+        lost = a_line(vendor_id='10ee', driver='pci')
+        again = a_line(address='82:00.0', driver='fake')
+        inventory = self.discover(devices.FPGA_SPEC, lost, again)
+        self.assertEqual((lost, again), inventory.unmatched)
+        self.assertEqual([FPGA], self.addresses(inventory))
+
+    def test_a_key_that_only_another_driver_reads(self):
+        for keys, readers in (
+            ({'mdev_type': 'nvidia-11'}, 'mdev, nvidia_vgpu'),
+            ({'vgpu_types': {'558': 1}}, 'nvidia_vfio'),
+            ({'whole': True}, 'fpga_dfl, fpga_region, xrt'),
+            ({'contents_attribute': 'id'}, 'fpga_dfl, fpga_region'),
+        ):
+            self.assert_refused(
+                self.discover(
+                    a_line(address='81:00.0', driver='pci', type='GPU', **keys)
+                ),
+                f'"{next(iter(keys))}" is not for the driver pci, but for '
+                f'{readers}: remove',
+            )
 
     def test_a_line_may_match_a_card_and_its_virtual_functions(self):
         line = a_line(address='82:*.*', driver='fake')
@@ -668,19 +695,19 @@ class TestUnits(EmptyHostTestCase):
 
 class TestInUse(DiscoveryTestCase):
     def test_a_function(self):
-        self.in_use['0000:83:00.3'] = 'stranger'
+        self.in_use['0000:83:00.3'] = 'a guest has it'
         inventory = self.discover()
         self.assertNotIn('0000:83:00.3', self.addresses(inventory))
         self.assertEqual(9, len(inventory.devices))
         self.assert_refused(
             inventory,
             devices.QAT_SPEC,
-            'guest stranger has 0000:83:00.3, and is none of Nova',
+            'a guest has it',
         )
 
     def test_one_of_a_card_s_units(self):
         before = self.discover()
-        self.in_use['0000:82:00.1'] = 'stranger'
+        self.in_use['0000:82:00.1'] = 'a guest has it'
         inventory = self.discover()
         card_before, card = (
             next(
@@ -691,7 +718,7 @@ class TestInUse(DiscoveryTestCase):
             for found in (before, inventory)
         )
         self.assertEqual(card_before.deployables[1:], card.deployables)
-        self.assert_refused(inventory, FPGA, '0000:82:00.1', 'stranger')
+        self.assert_refused(inventory, FPGA, 'a guest has it')
 
     def test_a_mediated_device_of_ours(self):
         (gpu,) = (
@@ -701,7 +728,7 @@ class TestInUse(DiscoveryTestCase):
         )
         handle = gpu.deployables[0].handles[7]
         self.drivers['mdev'].plug(handle)
-        self.in_use[handle.uuid] = 'stranger'
+        self.in_use[handle.uuid] = 'a guest has it'
         inventory = self.discover()
         (gpu,) = (
             device
@@ -710,7 +737,25 @@ class TestInUse(DiscoveryTestCase):
         )
         self.assertEqual(15, len(gpu.deployables[0].handles))
         self.assertNotIn(handle, gpu.deployables[0].handles)
-        self.assert_refused(inventory, GPU, handle.uuid)
+        self.assert_refused(inventory, GPU, 'a guest has it')
+
+    def test_a_card_full_of_another_service_s_devices_that_are_held(self):
+        address = pci_address.PciAddress.parse(GPU)
+        uuids = [uuidutils.generate_uuid() for _number in range(16)]
+        for each in uuids:
+            self.node_devices.create_mdev(each, address, 'nvidia-11')
+        self.assert_refused(self.discover(), GPU, 'can make no more')
+        self.held = tuple(
+            pci_function.Mdev(each, 'nvidia-11', address) for each in uuids
+        )
+        inventory = self.discover()
+        self.assertEqual((), inventory.refused)
+        (gpu,) = (
+            device
+            for device in inventory.devices
+            if str(device.address) == GPU
+        )
+        self.assertEqual(set(uuids), {handle.uuid for handle in gpu.handles})
 
 
 class TestCarvedTwice(EmptyHostTestCase):

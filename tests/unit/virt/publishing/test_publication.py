@@ -62,10 +62,12 @@ class TestPublisher(testtools.TestCase):
             ('Not published', self.publisher.report),
         )
 
-    def have(self, *regions, refused=()):
+    def have(self, *regions, refused=(), unmatched=()):
         """What discovery finds from now on."""
         self.inventory = discovery.Inventory(
-            tuple(reports.SimulatedHost(HOST, regions).devices()), refused
+            tuple(reports.SimulatedHost(HOST, regions).devices()),
+            refused,
+            unmatched=unmatched,
         )
 
     def look(self):
@@ -171,6 +173,34 @@ class TestPublisher(testtools.TestCase):
         for _look in range(2):
             self.publisher.refresh()
         self.assertEqual(1, self.log.output.count('0000:01:00.0: broken'))
+
+    def test_a_line_without_devices_is_warned_of_once(self):
+        line = '{"vendor_id": "10ee", "driver": "pci"}'
+        warning = f'device_spec = {line} matches no device'
+        for _look in range(2):
+            self.have(1, unmatched=(line,))
+            self.publisher.refresh()
+        self.assertEqual(1, self.log.output.count(warning))
+        self.have(1)
+        self.publisher.refresh()
+        self.have(1, unmatched=(line,))
+        self.publisher.refresh()
+        self.assertEqual(2, self.log.output.count(warning))
+
+    def test_what_is_published_is_logged_when_it_changes(self):
+        for regions, refused, line in (
+            ((1, 2), (), 'Published 3 units of FPGA\n'),
+            (
+                (1,),
+                ('0000:01:00.0 (its line): why', 'pci_x: its XML'),
+                'Published 1 unit of FPGA (left out: 0000:01:00.0, pci_x)\n',
+            ),
+            ((), (), 'Published no accelerators\n'),
+        ):
+            self.have(*regions, refused=refused)
+            for _cycle in range(3):
+                self.cycle.run()
+            self.assertEqual(1, self.log.output.count(line))
 
     def test_a_refused_device_is_a_finding_until_it_is_offered(self):
         self.have(1, refused=('0000:01:00.0: broken',))

@@ -1,0 +1,205 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``nova-accel-manage import-cyborg``: from Cyborg to nova_accel, and back."""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import json
+import pathlib
+
+from cliff import lister
+from nova import context as nova_context
+from nova import objects
+
+from nova_accel import exceptions
+from nova_accel.cmd import cells
+from nova_accel.cmd import cyborg_database
+from nova_accel.cmd import cyborg_steps
+from nova_accel.model import extra_specs
+from nova_accel.model.cyborg import mapping
+from nova_accel.model.cyborg import snapshot
+from nova_accel.state import durable_file
+
+COLUMNS = ('What', 'Result')
+
+LEFT = 1
+
+UNKNOWN = 2
+
+
+class ImportCyborg(lister.Lister):
+    """Move from Cyborg 16 or 17 to nova_accel, and back, host by host.
+
+    Cyborg's services must not run any more. Without further options, all that
+    Cyborg has is imported. A step that was interrupted is repeated, and goes
+    on; to repeat one that is done changes nothing.
+
+    The exit status is 0 if nothing is left to do in this step, 1 if something
+    is, and 2 if the step could not be done.
+    """
+
+    _results: tuple[cyborg_steps.Result, ...] = ()
+    _device_specs: Mapping[str, tuple[str, ...]] = {}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--from',
+            required=True,
+            dest='url',
+            metavar='<url>',
+            help='the URL of the database, as in [database] of cyborg.conf',
+        )
+        parser.add_argument(
+            '--host',
+            action='append',
+            default=[],
+            dest='hosts',
+            metavar='<hostname>',
+            help=(
+                "Nova's name of a hypervisor that reports to nova_accel now: "
+                "move its servers' allocations from Cyborg's providers; may "
+                'be given several times'
+            ),
+        )
+        parser.add_argument(
+            '--undo',
+            action='store_true',
+            help='give the hosts back to Cyborg instead',
+        )
+        steps = parser.add_mutually_exclusive_group()
+        steps.add_argument(
+            '--dry-run',
+            action='store_true',
+            help='only tell what would be imported, and what would not',
+        )
+        steps.add_argument(
+            '--finish',
+            action='store_true',
+            help="delete Cyborg's providers; there is no way back after it",
+        )
+        parser.add_argument(
+            '--device-specs',
+            type=pathlib.Path,
+            metavar='<directory>',
+            help=(
+                'with an import: write a file for each host, with lines for '
+                "its [nova_accel] device_spec that offer what Cyborg's agent "
+                'offered'
+            ),
+        )
+        parser.add_argument(
+            '--json',
+            action='store_true',
+            help='print one JSON object, also with the lines of device_spec',
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        try:
+            _check(parsed_args)
+            cells.connect()
+            self._results = tuple(self._do(parsed_args))
+            self._show(parsed_args)
+        except Exception as error:
+            if self.app.options.debug:
+                raise
+            self.app.stderr.write(f'{error}\n')
+            return UNKNOWN
+        return 0 if all(each.is_done for each in self._results) else LEFT
+
+    def _do(
+        self, parsed_args: argparse.Namespace
+    ) -> Iterator[cyborg_steps.Result]:
+        cyborg = cyborg_database.CyborgDatabase(parsed_args.url)
+        found = cyborg.read()
+        if parsed_args.finish:
+            yield from cyborg_steps.finish(cyborg_steps.read_origins(found))
+        elif parsed_args.hosts:
+            origins = cyborg_steps.read_origins(found, parsed_args.hosts)
+            for origin in origins.values():
+                if parsed_args.undo:
+                    yield from cyborg_steps.undo(origin, cyborg)
+                else:
+                    yield from cyborg_steps.switch(origin)
+            if parsed_args.undo:
+                yield from cyborg_steps.remove_profiles(
+                    mapping.read(found, mapping.Nova()).profiles
+                )
+        else:
+            imported = mapping.read(found, _nova(found))
+            self._device_specs = {
+                host.node.nodename: host.device_specs
+                for host in imported.hosts
+            }
+            yield from cyborg_steps.import_all(imported, parsed_args.dry_run)
+
+    def _show(self, parsed_args: argparse.Namespace) -> None:
+        if parsed_args.device_specs:
+            _write(parsed_args.device_specs, self._device_specs)
+        if parsed_args.json:
+            json.dump(
+                {
+                    'results': [each._asdict() for each in self._results],
+                    'device_specs': self._device_specs,
+                },
+                self.app.stdout,
+                indent=1,
+            )
+            self.app.stdout.write('\n')
+        else:
+            super().run(parsed_args)
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], Iterable[tuple[str, str]]]:
+        return COLUMNS, ((each.what, each.result) for each in self._results)
+
+
+def _check(parsed_args: argparse.Namespace) -> None:
+    """:raises InvalidRequest: options that do not go together"""
+    if parsed_args.undo and not parsed_args.hosts:
+        raise exceptions.InvalidRequest('--undo needs --host')
+    if parsed_args.hosts and (parsed_args.dry_run or parsed_args.finish):
+        raise exceptions.InvalidRequest(
+            '--dry-run and --finish are for all hosts, without --host'
+        )
+
+
+def _nova(found: snapshot.Snapshot) -> mapping.Nova:
+    flavors: dict[str, list[str]] = {}
+    context = nova_context.get_admin_context()
+    for flavor in objects.FlavorList.get_all(context, sort_key='name'):
+        name = extra_specs.profile(flavor.extra_specs)
+        if name:
+            flavors.setdefault(name, []).append(flavor.name)
+    return mapping.Nova(
+        cells.compute_nodes(),
+        cells.servers(mapping.instances(found)),
+        flavors,
+    )
+
+
+def _write(
+    directory: pathlib.Path, device_specs: Mapping[str, Iterable[str]]
+) -> None:
+    """One file for each host, which its nova-compute can read as it is."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for nodename, lines in device_specs.items():
+        durable_file.write(
+            directory / f'{nodename}.conf',
+            '[nova_accel]\n'
+            + ''.join(f'device_spec = {line}\n' for line in lines),
+        )

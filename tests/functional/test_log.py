@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What nova-compute logs at level INFO, which an operator can leave on."""
+
+import logging
+
+import fixtures
+from oslo_log import formatters
+
+from functional import base
+
+
+class TestLog(base.AcceleratorTestCase):
+    def setUp(self):
+        super().setUp()
+        # As oslo.log writes it, with the context.
+        self.log = self.useFixture(
+            fixtures.FakeLogger(
+                'nova_accel',
+                logging.INFO,
+                # Which the formatter replaces by that of a context.
+                '%(message)s',
+                nuke_handlers=False,
+                formatter=formatters.ContextFormatter,
+            )
+        )
+
+    def lines(self, words):
+        return [line for line in self.log.output.splitlines() if words in line]
+
+    def test_what_a_server_gets_and_returns(self):
+        # Which request the id is of is not seen here: Placement runs in the
+        # thread that asks it, and sets its own context.
+        server = self.boot_with(base.FPGA)
+        [arq] = self.arqs(server)
+        what = f'FPGA {self.arq_device(arq)} (active)'
+        [got] = self.lines(f'Instance {server["id"]} got {what}')
+        self.assertIn(' req-', got)
+        self._reboot_server(server, hard=True)
+        self.settle('host1')
+        self.assertEqual(1, len(self.lines(f'Instance {server["id"]}')))
+        self.delete(server)
+        [returned] = self.lines(f'Instance {server["id"]} returned {what}')
+        self.assertIn(' req-', returned)
+
+    def test_what_is_published_only_when_it_changes(self):
+        self.start_accelerated_compute('host2')
+        [published] = self.lines('Published ')
+        self.assertRegex(
+            published, 'Published 8 units of CUSTOM_QAT, 2 units of FPGA'
+        )
+        for _minute in range(3):
+            self.settle('host2')
+        self.assertEqual([published], self.lines('Published '))

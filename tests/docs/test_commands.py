@@ -12,12 +12,16 @@
 
 """Each command of the manual is one that its program accepts."""
 
+import datetime
 import re
+import types
 
+import fixtures
 import testtools
 
 from docs import commands
 from docs import pages
+from nova_accel.osc import host_drain
 
 #: Program -> why its arguments are not checked here.
 _OF_THE_HOST = {
@@ -50,7 +54,28 @@ _OF_THE_HOST = {
 _IN_TEXT = re.compile(r'(openstack|nova-accel-manage) ([a-z][a-z -]*)')
 
 
+class _EarlyDateTime(datetime.datetime):
+    """The time at which the manual's examples are typed."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> '_EarlyDateTime':
+        return cls(2026, 1, 1, tzinfo=tz)
+
+
 class CommandTest(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        # "host drain" refuses an end that is over.
+        self.useFixture(
+            fixtures.MockPatchObject(
+                host_drain,
+                'datetime',
+                types.SimpleNamespace(
+                    datetime=_EarlyDateTime, UTC=datetime.UTC
+                ),
+            )
+        )
+
     def test_each_program_accepts_its_arguments(self) -> None:
         wrong = []
         for command in commands.all_commands():

@@ -18,6 +18,7 @@ NOVA_ACCEL_REWRITE_GOLDEN=1 rewrites the file.
 """
 
 from collections.abc import Sequence
+import datetime
 import json
 import os
 import pathlib
@@ -225,11 +226,12 @@ class ExamplesTest(programming.ProgrammingTestCase):
         )
 
     def _fleet(self) -> None:
+        tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(1)
         self._show('GET', '/topology')
         self._show(
             'PUT',
             _DRAIN,
-            {'reason': 'new fans', 'until': '2026-11-24T06:00:00+00:00'},
+            {'reason': 'new fans', 'until': tomorrow.isoformat()},
         )
         self._show('GET', _DRAIN)
         self._show('GET', '/drains')

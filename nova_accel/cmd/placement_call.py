@@ -24,8 +24,8 @@ from nova_accel import exceptions
 
 _VERSION = '1.22'
 
-#: With the generation and the type of a consumer.
-_CONSUMER_VERSION = '1.38'
+#: With the generation of a consumer; its type stays as it is.
+_CONSUMER_VERSION = '1.28'
 
 _CHANGED = 'placement.concurrent_update'
 

@@ -117,6 +117,7 @@ class MadeUpCyborg:
         *infos: str,
         traits: tuple[str, ...] = (),
         attach_type: str = 'PCI',
+        **columns: Any,
     ) -> list[int]:
         """A part of a device, with a handle for each ``attach_info``.
 
@@ -131,7 +132,7 @@ class MadeUpCyborg:
             self.uuid(),
             'NVIDIA',
             None,
-        )
+        )._replace(**columns)
         self._add('deployables', row)
         for key, value in (
             ('rc', resource_class),

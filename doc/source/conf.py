@@ -69,7 +69,7 @@ def write_pictures(app):
 def write_api_examples(app):
     import api_examples_to_rst
 
-    (SOURCE / 'reference' / 'api-examples.inc.rst').write_text(
+    (SOURCE / 'reference' / 'api-examples.inc.txt').write_text(
         api_examples_to_rst.text()
     )
 

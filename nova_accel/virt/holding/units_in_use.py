@@ -12,8 +12,9 @@
 
 """The units that guests of this host have, and whose they are.
 
-A guest's unit is held for its instance if the journal or the accelerator API
-says so. Any other one must be given to nobody else.
+A unit in a guest that is none of Nova's must be given to nobody else. What a
+guest of Nova's has is held for its instance by the journal or by the
+accelerator API.
 """
 
 from collections.abc import Iterable
@@ -85,16 +86,6 @@ class UnitsInUse:
         held = {mdev.uuid: mdev for mdev in _mdevs(arqs)}
         if unjournaled is None:
             held |= {mdev.uuid: mdev for mdev in mdevs if mdev.uuid in novas}
-        else:
-            known = {part for arq in arqs for part in arq.handle.parts}
-            refused |= {
-                device: (
-                    f'the guest of server {uuid} has {device}, but neither '
-                    'the journal nor the accelerator API knows of it'
-                )
-                for device, uuid in novas.items()
-                if device not in known
-            }
         return Found(refused, tuple(held.values()))
 
 

@@ -127,15 +127,6 @@ class TestUnitsInUse(testtools.TestCase):
                 units_in_use.Found({}, (self.mdevs[0],)), self.look()
             )
 
-    def test_what_nobody_knows_of(self):
-        self.add_guest(FUNCTION, 'm1', 'm2')
-        self.list(an_mdev('m2'))
-        found = self.look()
-        self.assertEqual((self.mdevs[1],), found.mdevs)
-        self.assertEqual({FUNCTION, 'm1'}, found.refused.keys())
-        for text in ('server guest', FUNCTION, 'neither the journal nor'):
-            self.assertIn(text, found.refused[FUNCTION])
-
     def test_before_the_api_has_listed_anything(self):
         """Guests of Nova's are taken at their word."""
         self.board.unjournaled = None

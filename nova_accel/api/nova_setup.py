@@ -18,7 +18,10 @@ database layer, oslo.messaging and openstacksdk. So nothing that a pool loads
 imports them. Import the modules that ask Nova in the functions that use them.
 """
 
+import contextlib
 import threading
+
+from oslo_db.sqlalchemy import enginefacade
 
 from nova_accel import conf
 
@@ -40,6 +43,8 @@ def ensure() -> None:
         if config.profiler:
             config.profiler.set_defaults(CONF)
         rpc.set_defaults(control_exchange='nova')
-        main_db.configure(CONF)
-        api_db.configure(CONF)
+        for database in (main_db, api_db):
+            # A request whose RPC could not be set up may have come this far.
+            with contextlib.suppress(enginefacade.AlreadyStartedError):
+                database.configure(CONF)
         rpc.init(CONF)

@@ -39,6 +39,7 @@ _BLANK = re.compile(r'<[A-Za-z][^<>\n]*>')
 _SUBSHELL = re.compile(r'\$\(([^()]*)\)')
 _COMMENT = re.compile(r'(^|\s+)#\s.*$', re.M)
 _ASSIGNMENT = re.compile(r'[A-Z_]+=')
+_NO_COMMANDS = frozenset({'openstack.cli.base', 'openstack.cli.extension'})
 _SEPARATORS = frozenset('|&;')
 
 
@@ -159,13 +160,18 @@ def _of_cliff(
 
 @functools.cache
 def openstack_commands() -> dict[str, Callable[[], type]]:
-    """Name -> what loads it: of openstackclient and all its plugins."""
+    """Name -> what loads it: of openstackclient and its plugins.
+
+    Cyborg's own client is left out. Where it is installed, its commands take
+    the place of those of openstackclient.
+    """
     entries = metadata.entry_points()
     return {
         entry.name.replace('_', ' '): entry.load
         for group in sorted(entries.groups)
-        if group.startswith('openstack.') and group != 'openstack.cli.base'
+        if group.startswith('openstack.') and group not in _NO_COMMANDS
         for entry in entries.select(group=group)
+        if entry.dist is None or entry.dist.name != 'python-cyborgclient'
     }
 
 

@@ -49,6 +49,10 @@ from nova.db.api import api
 from nova_accel.api import nova_setup
 for _time in range(2):
     nova_setup.ensure()
+api.get_engine()
+# A first attempt may have failed after Nova's databases were used.
+rpc.NOTIFIER = None
+nova_setup.ensure()
 print('bus:', rpc.TRANSPORT.conf.control_exchange)
 print('database:', api.get_engine().url)
 """

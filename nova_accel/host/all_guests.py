@@ -41,6 +41,7 @@ class Guest:
 
     uuid: str
     is_novas: bool
+    is_running: bool
     devices: frozenset[str]
 
 
@@ -69,13 +70,17 @@ class Guests:
 
         :raises DeviceError: libvirt does not say.
         """
+        described = tuple(self._described())
+        # One that was started since has what it is described with.
+        running = self.running()
         return tuple(
             Guest(
                 uuid,
                 element.find(_NOVA) is not None,
+                uuid in running,
                 frozenset(_devices(element)),
             )
-            for uuid, element in self._described()
+            for uuid, element in described
         )
 
     def devices(self) -> Mapping[str, frozenset[str]]:
@@ -83,7 +88,10 @@ class Guests:
 
         :raises DeviceError: libvirt does not say.
         """
-        return {guest.uuid: guest.devices for guest in self.look()}
+        return {
+            uuid: frozenset(_devices(element))
+            for uuid, element in self._described()
+        }
 
     def check_unused(self, handle: attach_handle.AttachHandle) -> None:
         """Check that no guest has any part of a handle.

@@ -80,7 +80,6 @@ from nova_accel.virt.publishing import published_traits
 CONF = conf.CONF
 
 _UNPUBLISHED = 'The accelerators of this host could not be published'
-_NOT_TAKEN_OVER = 'Guests of another service are not taken over'
 
 
 def check_configured() -> None:
@@ -433,13 +432,13 @@ def _steps(
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
     return (
-        (_NOT_TAKEN_OVER, holding.taking_over.look),
+        (taking_over.NOT_TAKEN_OVER, holding.taking_over.look),
         (_UNPUBLISHED, publishing.publisher.refresh),
         ('Partitions are not compared with the guests', fabric.repair),
         ('How accelerators were cleaned is not told', holding.cleaner.tell),
         ('What was programmed is not told', fpgas.history.tell),
         (_UNPUBLISHED, publishing.publisher.report),
-        (_NOT_TAKEN_OVER, holding.taking_over.go_on),
+        (taking_over.NOT_TAKEN_OVER, holding.taking_over.go_on),
         ('Accelerators are not cleaned', holding.cleaner.go_on),
         ('Lost accelerators are not made again', lost_mdevs.go_on),
         ('Accelerators are not released', holding.attachments.retry),

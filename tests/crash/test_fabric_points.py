@@ -16,11 +16,19 @@ from crash import board_cloud
 from crash import effects
 from crash import test_points
 
-#: Live migration moves no whole GPU.
+#: Live migration moves no whole GPU, and no other service has partitions.
+_NOT_OF_BOARDS = (
+    'live_migration',
+    'resize_to_more_devices',
+    'take_over',
+    'hard_reboot_of_what_was_taken_over',
+    'delete_of_what_was_taken_over',
+)
+
 OPERATIONS = {
     name: operation
     for name, operation in test_points.OPERATIONS.items()
-    if name not in ('live_migration', 'resize_to_more_devices')
+    if name not in _NOT_OF_BOARDS
 }
 
 

@@ -21,6 +21,7 @@ import testtools
 from crash import cloud as cloud_module
 from crash import effects
 from crash import imitation
+from crash import imported
 from nova_accel.model import device_profile
 
 _NATIVE = device_profile.FLAVOR_KEY
@@ -114,6 +115,11 @@ def _source_returns(cloud: Cloud, server: imitation.Instance) -> None:
         cloud.nova.recover(cloud.hosts[0])
 
 
+def _switch(cloud: Cloud, server: imitation.Instance) -> None:
+    """The start of a nova-compute that takes over guests."""
+    cloud.hosts[0].start()
+
+
 OPERATIONS = {
     'boot': Boot(_NATIVE),
     'boot_compat': Boot(_COMPAT),
@@ -158,6 +164,13 @@ OPERATIONS = {
     'live_migration': Operation(_to('live_migrate', 1), profile='vgpu'),
     'evacuation': Operation(_to('evacuate', 1)),
     'return_of_the_source': Operation(_source_returns, _to('evacuate', 1)),
+    'take_over': Operation(_switch, imported.make, key=_COMPAT),
+    'hard_reboot_of_what_was_taken_over': Operation(
+        _of('hard_reboot'), imported.make, _switch, key=_COMPAT
+    ),
+    'delete_of_what_was_taken_over': Operation(
+        _of('delete'), imported.make, _switch, key=_COMPAT
+    ),
 }
 
 

@@ -219,3 +219,24 @@ class TestOneServer(taken_over.TakenOverTestCase):
         self.settle('host1')
         self.assertEqual([], list(fleet_reading.read().findings))
         self.delete(self.server)
+
+    def test_a_unit_that_nobody_knows_of(self):
+        """What a guest has of Cyborg's and was not imported is not free."""
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(schema.ATTACH_HANDLES).values(arq_uuid=None)
+            )
+            connection.execute(sa.delete(schema.ARQS))
+        self.switch('host1')
+        words = [each.what.words for each in fleet_reading.read().findings]
+        self.assertEqual(1, len(words), words)
+        self.assertIn(self.server['id'], words[0])
+        self.assertIn('knows of it', words[0])
+        totals = {}
+        for provider in self.accelerator_providers('host1'):
+            for resource_class, total in provider['inventory'].items():
+                totals[resource_class] = totals.get(resource_class, 0) + total
+        self.assertEqual({'FPGA': 1, 'CUSTOM_QAT': 8, 'VGPU': 15}, totals)
+        other = self.boot_with_units('host1', 'FPGA')
+        self.assert_none_twice('host1')
+        self._delete_server(other)

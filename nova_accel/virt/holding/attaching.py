@@ -158,21 +158,14 @@ class Attachments:
                 if taken:
                     raise self._refusal(entry, taken)
                 self._journal.write(entry)
-            try:
-                entry, held = attempts.agreed(
-                    self._journal,
-                    entry,
-                    lambda attempt: self._api.adopt(
-                        instance_uuid, role, attempt, known
-                    ),
-                )
-            except Exception as error:
-                self._give_up(
-                    self._journal.read(instance_uuid, role) or entry,
-                    before,
-                    error,
-                )
-                raise
+            entry, held = attempts.granted(
+                self._journal,
+                entry,
+                before,
+                lambda attempt: self._api.adopt(
+                    instance_uuid, role, attempt, known
+                ),
+            )
             self._journal.write(dataclasses.replace(entry, arqs=held))
 
     def take_over_of(
@@ -391,15 +384,7 @@ class Attachments:
                 ),
             )
             self._journal.write(entry)
-            try:
-                entry, arqs = attempts.agreed(self._journal, entry, ask)
-            except Exception as error:
-                self._give_up(
-                    self._journal.read(instance_uuid, role) or entry,
-                    before,
-                    error,
-                )
-                raise
+            entry, arqs = attempts.granted(self._journal, entry, before, ask)
             kept = {arq.handle.uuid for arq in arqs}
             replaced = tuple(
                 arq for arq in entry.arqs if arq.handle.uuid not in kept
@@ -474,26 +459,6 @@ class Attachments:
             instance_uuid=entry.instance_uuid,
         )
         return refusal
-
-    def _give_up(
-        self,
-        entry: attach_journal.Entry,
-        before: attach_journal.Entry | None,
-        error: Exception,
-    ) -> None:
-        """Journal what the instance holds after an acquire that failed."""
-        refused = isinstance(
-            error, exceptions.AcceleratorError
-        ) and not isinstance(error, exceptions.ServiceUnavailable)
-        if refused and before is not None:
-            self._journal.write(before)
-        elif refused:
-            self._journal.remove(entry)
-        elif entry.step is _Step.ACQUIRING:
-            # The API may have bound something: its answer may be lost.
-            self._journal.write(
-                dataclasses.replace(entry, step=_Step.RELEASING)
-            )
 
     def _locked(
         self,

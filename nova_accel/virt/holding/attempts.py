@@ -63,6 +63,52 @@ def agreed(
     return entry, ask(entry.attempt)
 
 
+def granted(
+    journal: attach_journal.Journal,
+    entry: attach_journal.Entry,
+    before: attach_journal.Entry | None,
+    ask: Callable[[int], _R],
+) -> tuple[attach_journal.Entry, _R]:
+    """As :func:`agreed`, for an attempt to hold more than before.
+
+    If the API refuses, the instance holds what it held before. If it does not
+    answer, what it may have bound is to be released.
+
+    :param before: what the instance held before, None for nothing
+    """
+    try:
+        return agreed(journal, entry, ask)
+    except Exception as error:
+        _give_up(
+            journal,
+            journal.read(entry.instance_uuid, entry.role) or entry,
+            before,
+            error,
+        )
+        raise
+
+
+def _give_up(
+    journal: attach_journal.Journal,
+    entry: attach_journal.Entry,
+    before: attach_journal.Entry | None,
+    error: Exception,
+) -> None:
+    """Journal what the instance holds after an acquire that failed."""
+    refused = isinstance(
+        error, exceptions.AcceleratorError
+    ) and not isinstance(error, exceptions.ServiceUnavailable)
+    if refused and before is not None:
+        journal.write(before)
+    elif refused:
+        journal.remove(entry)
+    elif entry.step is attach_journal.Step.ACQUIRING:
+        # The API may have bound something: its answer may be lost.
+        journal.write(
+            dataclasses.replace(entry, step=attach_journal.Step.RELEASING)
+        )
+
+
 def _after(newest: int | None, attempt: int) -> int:
     if newest is None:
         # An API of the previous release: its hosts took the time as number.

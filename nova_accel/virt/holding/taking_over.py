@@ -39,7 +39,9 @@ from nova_accel.virt.holding import next_time
 LOG = logging.getLogger(__name__)
 
 _PART = 'taking over'
-_NOT_TAKEN_OVER = 'Guests of another service are not taken over'
+
+#: What failed, if a look does.
+NOT_TAKEN_OVER = 'Guests of another service are not taken over'
 
 
 class TakingOver:
@@ -79,9 +81,9 @@ class TakingOver:
         Does not raise: what fails is left to the next cycle.
         """
         findings = self._board.findings
-        with next_time.next_time(_NOT_TAKEN_OVER) as tried:
+        with next_time.next_time(NOT_TAKEN_OVER) as tried:
             findings.put(_PART, list(self._go_on()) if self._waiting() else ())
-        findings.put(f'{_PART}, as a whole', tried.failure(_NOT_TAKEN_OVER))
+        findings.put(f'{_PART}, as a whole', tried.failure(NOT_TAKEN_OVER))
 
     def _go_on(self) -> Iterator[finding.Finding]:
         """Look again, and take over.

@@ -12,9 +12,9 @@
 
 """The units that guests of this host have, and whose they are.
 
-A unit in a guest that is none of Nova's must be given to nobody else. What a
-guest of Nova's has is held for its instance by the journal or by the
-accelerator API.
+A guest's unit is held for its instance if the journal or the accelerator API
+says so. Any other one must be given to nobody else. A guest of Nova's that
+does not run has nothing: Nova makes its definition anew before it starts.
 """
 
 from collections.abc import Iterable
@@ -77,15 +77,22 @@ class UnitsInUse:
             if not guest.is_novas
             for device in guest.devices
         }
-        novas = {
-            device: guest.uuid
-            for guest in guests
-            if guest.is_novas
-            for device in guest.devices
-        }
+        novas = [guest for guest in guests if guest.is_novas]
         held = {mdev.uuid: mdev for mdev in _mdevs(arqs)}
         if unjournaled is None:
-            held |= {mdev.uuid: mdev for mdev in mdevs if mdev.uuid in novas}
+            has = {device for guest in novas for device in guest.devices}
+            held |= {mdev.uuid: mdev for mdev in mdevs if mdev.uuid in has}
+        else:
+            known = {part for arq in arqs for part in arq.handle.parts}
+            refused |= {
+                device: (
+                    f'the guest of server {guest.uuid} has {device}, but '
+                    'neither the journal nor the accelerator API knows of it'
+                )
+                for guest in novas
+                if guest.is_running
+                for device in guest.devices - known
+            }
         return Found(refused, tuple(held.values()))
 
 

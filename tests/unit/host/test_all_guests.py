@@ -200,9 +200,18 @@ class TestGuests(testtools.TestCase):
         self.assertEqual(
             (
                 all_guests.Guest(
-                    UUID, False, frozenset({MDEV, '0000:82:00.1'})
+                    UUID, False, False, frozenset({MDEV, '0000:82:00.1'})
                 ),
             ),
+            self.guests.look(),
+        )
+
+    def test_one_that_runs(self):
+        self.libvirt.connection.defineXML(
+            re.sub(r'<hostdev.*</hostdev>', '', DOMAIN, flags=re.DOTALL)
+        ).createWithFlags(0)
+        self.assertEqual(
+            (all_guests.Guest(UUID, False, True, frozenset()),),
             self.guests.look(),
         )
 

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import pathlib
 import time
 
@@ -97,3 +98,68 @@ class TestAgreed(testtools.TestCase):
             self.asked.clear()
             self.assertRaises(type(fault), self.agreed, fault)
             self.assertEqual([1], self.asked)
+
+
+class TestGranted(testtools.TestCase):
+    """What the instance holds if the API gives nothing."""
+
+    def setUp(self):
+        super().setUp()
+        self.journal = attach_journal.Journal(
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        )
+        self.entry = attach_journal.Entry(
+            INSTANCE, arq_types.Role.ACTIVE, 1, attach_journal.Step.ACQUIRING
+        )
+
+    def journaled_after(self, *faults, before=None):
+        """The journal after the API has failed so, one after the other."""
+        self.journal.write(self.entry)
+        coming = list(faults)
+
+        def ask(_attempt):
+            raise coming.pop(0)
+
+        self.assertRaises(
+            type(faults[-1]),
+            attempts.granted,
+            self.journal,
+            self.entry,
+            before,
+            ask,
+        )
+        return list(self.journal.entries())
+
+    def test_nothing_before(self):
+        self.assertEqual([], self.journaled_after(exceptions.Conflict('no')))
+
+    def test_what_it_held_stays(self):
+        before = dataclasses.replace(
+            self.entry, attempt=0, step=attach_journal.Step.HELD
+        )
+        self.assertEqual(
+            [before],
+            self.journaled_after(
+                exceptions.StaleAttempt('old', 7),
+                exceptions.Conflict('no'),
+                before=before,
+            ),
+        )
+
+    def test_what_may_have_been_bound_is_to_be_released(self):
+        for fault in (exceptions.ServiceUnavailable('away'), KeyError('bug')):
+            [entry] = self.journaled_after(
+                exceptions.StaleAttempt('old', 7), fault
+            )
+            self.assertEqual(
+                (8, attach_journal.Step.RELEASING), (entry.attempt, entry.step)
+            )
+
+    def test_what_a_guest_may_have_stays(self):
+        self.entry = dataclasses.replace(
+            self.entry, step=attach_journal.Step.HELD
+        )
+        self.assertEqual(
+            [self.entry],
+            self.journaled_after(exceptions.ServiceUnavailable('away')),
+        )

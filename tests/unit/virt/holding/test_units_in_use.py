@@ -73,9 +73,9 @@ class TestUnitsInUse(testtools.TestCase):
     def look_at_guests(self):
         return tuple(self.guests)
 
-    def add_guest(self, *devices, is_novas=True):
+    def add_guest(self, *devices, is_novas=True, is_running=True):
         self.guests.append(
-            all_guests.Guest('guest', is_novas, frozenset(devices))
+            all_guests.Guest('guest', is_novas, is_running, frozenset(devices))
         )
 
     def list(self, *arqs, role=None):
@@ -93,7 +93,8 @@ class TestUnitsInUse(testtools.TestCase):
         self.assertEqual(units_in_use.Found(), self.look())
 
     def test_what_a_stranger_has(self):
-        self.add_guest(FUNCTION, 'm1', is_novas=False)
+        """Whoever starts it gives it what its definition has."""
+        self.add_guest(FUNCTION, 'm1', is_novas=False, is_running=False)
         for listed in ((), None):
             self.board.unjournaled = listed
             found = self.look()
@@ -126,6 +127,19 @@ class TestUnitsInUse(testtools.TestCase):
             self.assertEqual(
                 units_in_use.Found({}, (self.mdevs[0],)), self.look()
             )
+
+    def test_what_nobody_knows_of(self):
+        self.add_guest(FUNCTION, 'm1', 'm2')
+        self.list(an_mdev('m2'))
+        found = self.look()
+        self.assertEqual((self.mdevs[1],), found.mdevs)
+        self.assertEqual({FUNCTION, 'm1'}, found.refused.keys())
+        for text in ('server guest', FUNCTION, 'neither the journal nor'):
+            self.assertIn(text, found.refused[FUNCTION])
+
+    def test_the_definition_of_a_guest_that_does_not_run(self):
+        self.add_guest(FUNCTION, 'm1', is_running=False)
+        self.assertEqual(units_in_use.Found(), self.look())
 
     def test_before_the_api_has_listed_anything(self):
         """Guests of Nova's are taken at their word."""

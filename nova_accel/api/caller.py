@@ -28,7 +28,7 @@ ENVIRON_KEY = 'nova_accel.caller'
 
 
 class Caller(context.RequestContext):
-    """What policies and logs see of a caller.
+    """A caller, as policies and logs see it.
 
     Nova's own context also has what is needed to ask Nova. Few requests do, so
     it is made of this one for them. It is a quarter of the memory of a pool.

@@ -12,7 +12,7 @@
 
 """Divides the paths of a mount point: documents of versions, and the API.
 
-The documents are public. What is below them asks for a token.
+The documents are public. The API below them asks for a token.
 """
 
 from collections.abc import Iterable

@@ -58,7 +58,7 @@ def unreachable(error: ks_exceptions.ClientException) -> str:
 
 
 def answered(response: Any) -> str:
-    """What the accelerator API has answered, with its reason and the cure."""
+    """The accelerator API's answer, with its reason and the cure."""
     text = (
         f'the accelerator API answered {response.status_code} to '
         f'{response.request.method} {response.url}'

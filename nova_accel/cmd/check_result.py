@@ -35,7 +35,5 @@ def failure(details: str) -> upgradecheck.Result:
 
 
 def named(names: Sequence[str]) -> str:
-    """Such as "a, b, and 2 more"."""
-    more = len(names) - _MOST_NAMES
-    text = reason.printable(', '.join(names[:_MOST_NAMES]))
-    return f'{text}, and {more} more' if more > 0 else text
+    """Such as "a, b and 2 more"."""
+    return reason.printable(reason.some(names, _MOST_NAMES))

@@ -18,6 +18,7 @@ one is gone.
 """
 
 import collections
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -120,7 +121,10 @@ def fill(providers: Iterable[hosts.Provider], is_disabled_kept: bool) -> int:
     return _set_inventories(providers, inventories)
 
 
-def _set_inventories(providers: Iterable[hosts.Provider], wanted: Any) -> int:
+def _set_inventories(
+    providers: Iterable[hosts.Provider],
+    wanted: Callable[[hosts.Provider], dict[str, Any]],
+) -> int:
     by_uuid = {provider.uuid: provider for provider in providers}
 
     def set_one(rp_uuid: str) -> bool:

@@ -43,7 +43,7 @@ CONF = conf.CONF
 
 
 class Result(NamedTuple):
-    """What became of something; ``is_done`` unless it is left as it was."""
+    """The outcome for one thing; ``is_done`` unless it is left as it was."""
 
     what: str
     result: str
@@ -348,7 +348,7 @@ def _unit(held: imports.HeldArq) -> allocation_moves.Unit:
 def read_origins(
     cyborg: snapshot.Snapshot, names: Iterable[str] = ()
 ) -> dict[str, hosts.Origin]:
-    """What hosts had in Cyborg, by Nova's names of them.
+    """The possessions of hosts in Cyborg, by Nova's names of the hosts.
 
     :param names: only these, if there are any
     :raises NotFound: names one that Cyborg does not have.

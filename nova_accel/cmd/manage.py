@@ -102,7 +102,7 @@ class Manage(app.App):
         super().__init__(
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'),
-            # Those of the entry points, see setup.cfg.
+            # The entry points of setup.cfg.
             command_manager=commandmanager.CommandManager('nova_accel.manage'),
             # "host list --help" is about that command.
             deferred_help=True,
@@ -119,7 +119,7 @@ class Manage(app.App):
             )
 
     def initialize_app(self, argv: Sequence[str]) -> None:
-        # Who asks for help may be unable to read the configuration.
+        # A user who asks for help may be unable to read the configuration.
         if not argv or _HELP.intersection(argv):
             return
         arguments = [self.NAME]

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What was imported from Cyborg, until its host reports.
+"""Rows that were imported from Cyborg, until their host reports.
 
 A host that was imported has never reported. So it is silent, and nothing can
 be bound there. Its first report replaces its devices by its own, and the

@@ -172,7 +172,7 @@ class Arq:
 
 
 def in_words(arqs: Iterable[Arq]) -> str:
-    """What guests get by the ARQs, such as ``FPGA 0000:3b:00.1``."""
+    """The devices of the ARQs, such as ``FPGA 0000:3b:00.1``."""
     return ', '.join(
         f'{arq.resource_class} {arq.handle.address}'
         + (f' ({arq.handle.mdev_type})' if arq.handle.mdev_type else '')

@@ -74,7 +74,7 @@ class AttachHandle:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What a guest has of it, by the names that libvirt's XML has.
+        """The parts of it in a guest, by their names in libvirt's XML.
 
         These are the addresses of the functions, or the uuid of the mediated
         device.

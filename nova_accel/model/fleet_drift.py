@@ -27,6 +27,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
+from nova_accel.model import reason
 
 #: How many ARQs a text names.
 _NAMED = 2
@@ -442,11 +443,7 @@ def _is_offered(unit: fleet_sources.Unit) -> bool:
 def _named(arqs: Iterable[fleet_sources.Arq]) -> str:
     """Such as "ARQ 1, 2 and 3 more are"."""
     uuids = sorted(arq.uuid for arq in arqs)
-    more = len(uuids) - _NAMED
-    text = 'ARQ ' + ', '.join(uuids[:_NAMED])
-    if more > 0:
-        text += f' and {more} more'
-    return f'{text} {_are(len(uuids))}'
+    return f'ARQ {reason.some(uuids, _NAMED)} {_are(len(uuids))}'
 
 
 def _are(amount: int) -> str:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What of a device profile may be a mistake, although it is well-formed."""
+"""Parts of a well-formed device profile that may be mistakes."""
 
 from collections.abc import Collection
 from collections.abc import Iterator

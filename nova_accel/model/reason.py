@@ -12,8 +12,17 @@
 
 """Texts for people, from the words of hardware and other programs."""
 
+from collections.abc import Sequence
+
 #: How many characters of a reason are reported to the API.
 MAX_LENGTH = 1023
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """The first of the names, such as "a, b and 2 more"."""
+    more = len(names) - most
+    text = ', '.join(names[:most])
+    return f'{text} and {more} more' if more > 0 else text
 
 
 def told(text: str, max_length: int = MAX_LENGTH) -> str:

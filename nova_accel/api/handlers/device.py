@@ -12,7 +12,6 @@
 
 """``/devices``: the devices that hosts report, and which are disabled."""
 
-from collections.abc import Sequence
 import functools
 import json
 from typing import Any
@@ -28,6 +27,7 @@ from nova_accel.api import warning
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device as device_db
 from nova_accel.model import hardware
+from nova_accel.model import reason
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +69,8 @@ def disable_device(req: webob.Request) -> webob.Response:
     if holders:
         text = (
             f'device {uuid} is disabled, and servers keep what they have of '
-            f'it until they are deleted or moved: {_some(holders)}'
+            f'it until they are deleted or moved: '
+            f'{reason.some(holders, _MOST_TOLD)}'
         )
         LOG.warning(text)
         warning.add(response, [text])
@@ -84,13 +85,6 @@ def enable_device(req: webob.Request) -> webob.Response:
 def _set_status(req: webob.Request, status: hardware.Status) -> webob.Response:
     device_db.set_status(request.path_uuid(req, 'uuid'), status)
     return webob.Response(status=204, content_type=None)
-
-
-def _some(uuids: Sequence[str]) -> str:
-    """The first of the uuids, and how many more there are."""
-    told = ', '.join(uuids[:_MOST_TOLD])
-    more = len(uuids) - _MOST_TOLD
-    return f'{told} and {more} more' if more > 0 else told
 
 
 def _shown(req: webob.Request, device: device_db.DeviceRow) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
 
 
 def _doubts(raw: Sequence[Mapping[str, str]]) -> list[str]:
-    """What of the groups may be a mistake."""
+    """The parts of the groups that may be mistakes."""
     groups = device_profile_model.parse_groups(raw)
     reported = deployable_db.get_traits(
         {name for group in groups for name in group.resources}

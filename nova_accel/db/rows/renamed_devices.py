@@ -12,7 +12,7 @@
 
 """Devices that a host reports under other uuids than before.
 
-A device is its PCI functions. What an administrator has disabled stays
+A device is its PCI functions. One that an administrator has disabled stays
 disabled, also if the host offers its functions as devices of their own now.
 
 Everything here is a part of its caller's transaction.

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What Cyborg has in its database, and what becomes of it here."""
+"""The contents of Cyborg's database, and how they are imported."""

@@ -40,7 +40,7 @@ class Move(NamedTuple):
 def moved(
     allocated: Amounts, moves: Iterable[Move]
 ) -> dict[str, dict[str, int]]:
-    """What a consumer has after the moves.
+    """The allocations of a consumer after the moves.
 
     A unit whose source has nothing allocated has gone already. So the moves
     can be made again.

@@ -29,7 +29,7 @@ from nova_accel.model.cyborg import cyborg_texts
 
 
 class Unit(NamedTuple):
-    """What Cyborg hands out, in the texts of its columns."""
+    """A unit that Cyborg hands out, in the texts of its columns."""
 
     traits: tuple[str, ...]
     resource_class: str

@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What one host has.
+    """The possessions of one host.
 
     ``parts`` has them by the ids of their deployables.
     """
@@ -62,7 +62,7 @@ class Rows:
 
 
 class Claim(NamedTuple):
-    """What an ARQ has in Placement, from one of Cyborg's providers."""
+    """The claim of an ARQ in Placement, on one of Cyborg's providers."""
 
     instance_uuid: str
     rp_uuid: str
@@ -80,7 +80,7 @@ class Provider(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """What a node had in Cyborg.
+    """The possessions of a node in Cyborg.
 
     ``arqs`` are the uuids of all that an instance has there, ``claims`` what
     those of a provider claim in Placement.

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What is imported of Cyborg's database, and what is refused.
+"""The rules of what is imported from Cyborg's database, and refused.
 
 A host is imported as a whole or not at all. Its devices, their parts and
 attach handles keep Cyborg's uuids and providers until the host reports its own
@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 
 class Nova(NamedTuple):
-    """What Nova knows, and Cyborg does not.
+    """Facts that Nova knows, and Cyborg does not.
 
     ``servers`` are the existing ones of the ARQs' instances. ``flavors`` are
     the names of those that name a device profile, by its name.
@@ -66,7 +66,7 @@ class Refusal(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """What is imported of one host.
+    """The rows that are imported of one host.
 
     ``devices``, ``deployables``, ``handles`` and ``arqs`` are rows of our
     tables, without what only the database knows. ``device_specs`` are lines
@@ -92,7 +92,7 @@ class Import:
 
 
 def read(cyborg: snapshot.Snapshot, nova: Nova) -> Import:
-    """What becomes of Cyborg's rows."""
+    """The outcome of an import of Cyborg's rows."""
     profiles = {row.id: row for row in cyborg.profiles}
     usable, refusals = _profiles(cyborg.profiles, nova.flavors)
     found: dict[str, Host] = {}

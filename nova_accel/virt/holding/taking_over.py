@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 _PART = 'taking over'
 
-#: What failed, if a look does.
+#: The text for a look that fails.
 NOT_TAKEN_OVER = 'Guests of another service are not taken over'
 
 

@@ -31,7 +31,7 @@ from nova_accel.virt.holding import holdings
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What was found in one look.
+    """The findings of one look.
 
     ``refused`` maps a device, as :class:`.all_guests.Guest` has it, to the
     reason why nobody may get it. ``mdevs`` are the mediated devices that

@@ -33,6 +33,7 @@ from nova_accel.model import finding
 from nova_accel.model import host_view
 from nova_accel.model import provider_layout
 from nova_accel.model import publishable
+from nova_accel.model import reason
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import periodic_work
 
@@ -72,14 +73,11 @@ class Publisher:
         refused = (*inventory.refused, *published.left_out)
         self._board.findings.put(
             'devices',
-            (
-                finding.Finding(finding.Kind.REFUSED, reason)
-                for reason in refused
-            ),
+            (finding.Finding(finding.Kind.REFUSED, text) for text in refused),
         )
-        for reason in refused:
-            if reason not in self._refused:
-                LOG.error('Accelerator refused: %s', reason)
+        for text in refused:
+            if text not in self._refused:
+                LOG.error('Accelerator refused: %s', text)
         self._refused = refused
         for line in inventory.unmatched:
             if line not in self._unmatched:
@@ -145,7 +143,7 @@ class Publisher:
 
 
 def _words(view: host_view.View, refused: Sequence[str]) -> str:
-    """What a host has published.
+    """The publication of a host, for its log.
 
     :param refused: texts that begin with what was left out
     """
@@ -156,11 +154,10 @@ def _words(view: host_view.View, refused: Sequence[str]) -> str:
     devices = list(
         dict.fromkeys(text.split()[0].rstrip(':') for text in refused)
     )
-    told = devices[:_MAX_LEFT_OUT]
-    if len(devices) > len(told):
-        told.append(f'and {len(devices) - len(told)} more')
     return (units or 'no accelerators') + (
-        f' (left out: {", ".join(told)})' if told else ''
+        f' (left out: {reason.some(devices, _MAX_LEFT_OUT)})'
+        if devices
+        else ''
     )
 
 

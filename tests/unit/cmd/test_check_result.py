@@ -21,7 +21,7 @@ class TestNamed(testtools.TestCase):
         self.assertEqual('n0', check_result.named(names[:1]))
         self.assertEqual(', '.join(names[:10]), check_result.named(names[:10]))
         self.assertEqual(
-            f'{", ".join(names[:10])}, and 2 more', check_result.named(names)
+            f'{", ".join(names[:10])} and 2 more', check_result.named(names)
         )
 
     def test_a_name_does_not_move_the_cursor(self) -> None:

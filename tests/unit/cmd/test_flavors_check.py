@@ -89,7 +89,7 @@ class TestAddresses(FlavorsTestCase):
         for number in range(12):
             self.add_with(f'gpu-{number:02}', 'gpu')
         self.assert_result(
-            1, Check.ADDRESSES, 'gpu-08, gpu-09, and 2 more. By default'
+            1, Check.ADDRESSES, 'gpu-08, gpu-09 and 2 more. By default'
         )
 
     def test_no_server_can_be_created_with_a_disabled_one(self) -> None:

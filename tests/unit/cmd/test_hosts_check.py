@@ -41,7 +41,7 @@ class TestHosts(check_base.CheckTestCase):
         for number in range(12):
             reports.SimulatedHost(f'old-{number:02}', contract=0).report()
         self.assert_result(
-            1, Check.CONTRACTS, 'old-09 (0), and 2 more. Servers boot'
+            1, Check.CONTRACTS, 'old-09 (0) and 2 more. Servers boot'
         )
 
     def test_findings(self) -> None:

@@ -50,3 +50,12 @@ class TestPrintable(testtools.TestCase):
         self.assertEqual(
             r'a\nb\x1b[2J\u2028', reason.printable('a\nb\x1b[2J\u2028')
         )
+
+
+class TestSome(testtools.TestCase):
+    def test_all_of_them(self):
+        self.assertEqual('', reason.some([], 2))
+        self.assertEqual('a, b', reason.some(['a', 'b'], 2))
+
+    def test_more_than_are_told(self):
+        self.assertEqual('a, b and 2 more', reason.some('abcd', 2))

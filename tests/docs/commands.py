@@ -30,14 +30,12 @@ import sys
 from unittest import mock
 
 from docs import pages
+from rig import typed_commands
 
 #: What a reader replaces.
 PLACEHOLDER = 'PLACEHOLDER'
 
-_PROMPT = re.compile(r'[$#] ')
-_BLANK = re.compile(r'<[A-Za-z][^<>\n]*>')
 _SUBSHELL = re.compile(r'\$\(([^()]*)\)')
-_COMMENT = re.compile(r'(^|\s+)#\s.*$', re.M)
 _ASSIGNMENT = re.compile(r'[A-Z_]+=')
 _NO_COMMANDS = frozenset({'openstack.cli.base', 'openstack.cli.extension'})
 _SEPARATORS = frozenset('|&;')
@@ -66,54 +64,18 @@ def all_commands() -> Iterator[Command]:
     for page in pages.all_pages().values():
         for line, text in page.blocks('console'):
             place = f'{page.name}:{line}'
-            typed = list(_typed(text))
+            typed = [each for _prompt, each in typed_commands.typed(text)]
             if not typed:
                 raise WrongCommandError(f'{place}: no line has a prompt')
             for each in typed:
                 yield from _commands(place, each)
     for path in sorted(pages.SOURCE.rglob('snippets/*.sh')):
-        for each in _whole(iter(path.read_text().splitlines())):
+        for each in typed_commands.of_script(path.read_text()):
             yield from _commands(path.name, each)
 
 
-def _typed(text: str) -> Iterator[str]:
-    """What is typed, without the answers."""
-    lines = iter(text.splitlines())
-    for line in lines:
-        if _PROMPT.match(line):
-            # A line is whole when no quote is open and no backslash ends it.
-            yield from _whole(lines, line[2:])
-
-
-def _whole(lines: Iterator[str], begin: str | None = None) -> Iterator[str]:
-    """Each command on a line of its own.
-
-    :param begin: a first line; then only its command is read
-    """
-    for line in [begin] if begin is not None else lines:
-        result = line
-        while _is_open(result):
-            following = next(lines, None)
-            if following is None:
-                raise WrongCommandError(f'it does not end: {result}')
-            result = f'{result}\n{following}'
-        result = _COMMENT.sub('', result.replace('\\\n', ' '))
-        if result.strip():
-            yield result
-
-
-def _is_open(text: str) -> bool:
-    if text.endswith('\\'):
-        return True
-    try:
-        shlex.split(_BLANK.sub(PLACEHOLDER, text))
-    except ValueError:
-        return True
-    return False
-
-
 def _commands(place: str, text: str) -> Iterator[Command]:
-    text = _BLANK.sub(PLACEHOLDER, text)
+    text = typed_commands.BLANK.sub(PLACEHOLDER, text)
     for inner in _SUBSHELL.findall(text):
         yield from _commands(place, inner)
     text = _SUBSHELL.sub(PLACEHOLDER, text)

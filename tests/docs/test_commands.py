@@ -22,6 +22,7 @@ import testtools
 from docs import commands
 from docs import pages
 from nova_accel.osc import host_drain
+from rig import typed_commands
 
 #: Program -> why its arguments are not checked here.
 _OF_THE_HOST = {
@@ -144,6 +145,23 @@ class ReadingTest(testtools.TestCase):
 
     def test_a_path_that_the_api_does_not_have(self) -> None:
         self._refused('curl -X PATCH "$ACCELERATOR/devices/<uuid>"')
+
+    def test_a_command_that_does_not_end(self) -> None:
+        self.assertRaises(
+            typed_commands.OpenCommandError,
+            list,
+            typed_commands.typed('$ openstack server create \\\n'),
+        )
+
+    def test_answers_and_comments_are_not_typed(self) -> None:
+        self.assertEqual(
+            [('#', 'ls /sys'), ('$', "echo 'a\nb'")],
+            list(
+                typed_commands.typed(
+                    "# ls /sys  # the devices\ndevices\n$ echo 'a\nb'\na\nb"
+                )
+            ),
+        )
 
     def test_what_stands_beside_pipes_and_in_brackets(self) -> None:
         self.assertEqual(

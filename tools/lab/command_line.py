@@ -27,6 +27,7 @@ SUITES = {
     'operations': 'what is done to servers with real devices, there',
     'moves': 'servers that go with them from one such machine to another',
     'topology': "the PCI tree and NUMA nodes in a guest are the host's",
+    'manual': "the manual's commands, from its installation to a server",
     'latency': 'how long a boot takes, with and without accelerators',
 }
 

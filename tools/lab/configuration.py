@@ -78,9 +78,14 @@ def guide(name: str, examples: Mapping[str, str] | None = None) -> str:
     )
 
 
+def page(name: str) -> str:
+    """The text of a page of the manual, as it is."""
+    return (_MANUAL / f'{name}.rst').read_text()
+
+
 def installed(name: str) -> str:
     """A file that the package installs, with its examples replaced."""
-    return _replaced(_INSTALLED / name, _EXAMPLES)
+    return replaced((_INSTALLED / name).read_text())
 
 
 def manual(name: str, examples: Mapping[str, str]) -> str:
@@ -88,7 +93,7 @@ def manual(name: str, examples: Mapping[str, str]) -> str:
 
     :param examples: what is replaced -> by what
     """
-    return _replaced(_MANUAL / name, examples)
+    return replaced((_MANUAL / name).read_text(), examples)
 
 
 def guide_compute(device_specs: Iterable[str], state_path: str) -> str:
@@ -110,8 +115,8 @@ def write(name: str, *parts: str) -> pathlib.Path:
     return path
 
 
-def _replaced(path: pathlib.Path, examples: Mapping[str, str]) -> str:
-    text = path.read_text()
+def replaced(text: str, examples: Mapping[str, str] = _EXAMPLES) -> str:
+    """A text of the manual, with its examples replaced."""
     for example, value in examples.items():
         text = text.replace(example, value)
     return text

@@ -104,7 +104,8 @@ MDEVS_SEEN = {
     'another mediated device': hardware.MDEV,
 }
 
-_GUEST_SECONDS = 900
+#: How long a guest may take until it is up.
+GUEST_SECONDS = 900
 
 #: How often a check is begun whose machine dies.
 _TIMES = 3
@@ -292,7 +293,7 @@ class RealServer:
             return True
 
         try:
-            processes.wait_for('the guest', _GUEST_SECONDS, said, interval=1)
+            processes.wait_for('the guest', GUEST_SECONDS, said, interval=1)
         except processes.LabError as error:
             raise registry.Failed(
                 f'of {", ".join(devices)} the guest sees {seen}: {error}'

@@ -39,6 +39,7 @@ _MODULES = {
     'fpga': ('fpga',),
     'operations': ('operations', 'taken_over'),
     'moves': ('moves',),
+    'manual': ('manual',),
     'latency': ('latency',),
     'topology': ('topology',),
 }

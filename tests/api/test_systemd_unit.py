@@ -16,8 +16,10 @@ What systemd would do is done here: it runs the command, waits until it is told
 that the service is ready, and ends it by SIGTERM.
 """
 
+from concurrent import futures
 import configparser
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -39,6 +41,11 @@ _UNIT = _INSTALLED / 'systemd/nova-accel-api.service'
 _UWSGI = pathlib.Path(sys.executable).with_name('uwsgi')
 
 _START_S = 90
+
+_SPAWNED = re.compile(r'spawned uWSGI worker (\d+) \(pid: (\d+)')
+
+#: A line of ``log-format``.
+_ANSWERED = re.compile(r'^\S+ \S+ (\d+) \[.*"GET /accelerator ', re.M)
 
 
 class TestUnit(testtools.TestCase):
@@ -96,11 +103,28 @@ class TestUnit(testtools.TestCase):
         told = b''
         while b'READY=1' not in told:
             told = ready.recv(1024)
-        answer = requests.get(
-            f'http://127.0.0.1:{port}/accelerator', timeout=60
-        )
-        self.assertEqual(200, answer.status_code, pool.log.read_text())
+        # uWSGI loses a signal to a worker that it has just forked.
+        pool.wait_for(lambda: self.workers(pool.log, port) == {1, 2})
         self.assertEqual(0, pool.stop(), pool.log.read_text())
+
+    def workers(self, log: pathlib.Path, port: int) -> set[int]:
+        """The workers that have answered; each is asked once more.
+
+        :returns: their numbers
+        """
+        url = f'http://127.0.0.1:{port}/accelerator'
+        with futures.ThreadPoolExecutor() as askers:
+            answers = askers.map(
+                lambda _each: requests.get(url, timeout=60), range(4)
+            )
+            self.assertEqual(
+                {200}, {answer.status_code for answer in answers}, log
+            )
+        numbers = {
+            pid: int(number)
+            for number, pid in _SPAWNED.findall(log.read_text())
+        }
+        return {numbers[pid] for pid in _ANSWERED.findall(log.read_text())}
 
     def configure(self) -> int:
         """Write the files that the unit's command reads.

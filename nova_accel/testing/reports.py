@@ -13,6 +13,7 @@
 """The reports of simulated hosts, without a nova-compute."""
 
 import dataclasses
+import functools
 import hashlib
 from typing import Any
 
@@ -144,6 +145,10 @@ class SimulatedHost:
         )
 
     def layout(self) -> provider_layout.Layout:
+        return self._layout
+
+    @functools.cached_property
+    def _layout(self) -> provider_layout.Layout:
         return provider_layout.layout(
             self.hostname, self.node_uuid, self.devices()
         )

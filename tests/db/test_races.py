@@ -39,7 +39,7 @@ load_tests = testscenarios.load_tests_apply_scenarios
 
 #: How often a crowd binds. A leak or a double binding would stay; a thousand
 #: rounds are what the product is measured by.
-_CROWD_ROUNDS = int(os.environ.get('RACE_ROUNDS', '20'))
+_CROWD_ROUNDS = int(os.environ.get('RACE_ROUNDS', '10'))
 _CROWD = 64
 _HANDLES = 8
 

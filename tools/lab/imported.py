@@ -148,6 +148,8 @@ def move_allocations(
         project_id,
         '--user-id',
         user_id,
+        '--consumer-type',
+        'INSTANCE',
         server_id,
     )
 

@@ -139,14 +139,14 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertEqual([1, None, 1], sent)
         self.assertEqual(1, self.units())
 
-    def test_forty_thousand_functions(self):
+    def test_ten_thousand_functions(self):
         """One host's, as large cards have them, through the whole API."""
         sent = self.sent()
-        devices = [each for bus in range(40) for each in self.functions(bus)]
+        devices = [each for bus in range(10) for each in self.functions(bus)]
         told = self.tell(devices, 'many')
         self.assertEqual(standing_orders.Orders(0), told)
-        self.assertEqual(40_000, self.units())
-        self.assertEqual(40_000, sum(sent))
+        self.assertEqual(10_000, self.units())
+        self.assertEqual(10_000, sum(sent))
         self.assertLess(max(sent), 1025)
         self.assertEqual(standing_orders.Orders(0), self.tell(devices, 'many'))
         self.assertIsNone(sent.pop())

@@ -39,6 +39,9 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 BUSES = (0x81, 0x82, 0x83, 0x84)
 MDEV_TYPES = ('nvidia-11', 'nvidia-12')
 
+#: A host has many sides, of which few are met in one example.
+_EXAMPLES = 2 * settings.default.max_examples
+
 
 @dataclasses.dataclass
 class World:
@@ -310,7 +313,7 @@ class TestTruth(testtools.TestCase):
         super().setUp()
         self.useFixture(fake_fpga.Installed())
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=_EXAMPLES, deadline=None)
     @given(worlds())
     def test_all_that_is_published_can_be_attached_at_once(self, world):
         kernel = Kernel(world)
@@ -318,7 +321,7 @@ class TestTruth(testtools.TestCase):
             for handle in device.handles:
                 kernel.attach(handle)
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=_EXAMPLES, deadline=None)
     @given(worlds())
     def test_nothing_of_novas(self, world):
         for device in discover(world).devices:
@@ -327,7 +330,7 @@ class TestTruth(testtools.TestCase):
                     function = world.host.functions[address]
                     self.assertFalse({address, function.card} & world.claimed)
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=_EXAMPLES, deadline=None)
     @given(worlds())
     def test_what_nothing_stands_against_is_published(self, world):
         """Else all of the above could be had by publishing nothing."""
@@ -350,7 +353,7 @@ class TestTruth(testtools.TestCase):
             else:
                 self.assertIn(address, published)
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=_EXAMPLES, deadline=None)
     @given(worlds())
     def test_every_function_of_a_line_is_published_or_explained(self, world):
         inventory = discover(world)

@@ -145,8 +145,9 @@ def _engine(url: str) -> sa.Engine:
         # Not chained: the fault's text may have the password.
         pass
     raise exceptions.ConfigurationError(
-        '--from is not the URL of a database of MySQL, MariaDB or PostgreSQL '
-        'whose driver is installed, as [database] connection of Cyborg has it'
+        "the URL of Cyborg's database is not one of MySQL, MariaDB or "
+        'PostgreSQL whose driver is installed, as [database] connection of '
+        'cyborg.conf has it'
     )
 
 
@@ -159,12 +160,12 @@ def _check_release(connection: sa.Connection) -> None:
         )
     except sa_exc.ProgrammingError as fault:
         raise exceptions.ConfigurationError(
-            '--from has no table alembic_version, so it is not the database '
-            'of Cyborg'
+            'the database has no table alembic_version, so it is not that of '
+            'Cyborg'
         ) from fault
     if revision not in snapshot.RELEASES:
         raise exceptions.ConfigurationError(
-            f'--from has a database of revision {revision}. Those of Cyborg '
+            f'the database is of revision {revision}. Those of Cyborg '
             + ' and '.join(sorted(snapshot.RELEASES.values()))
             + ' can be imported: upgrade Cyborg to one of them first'
         )

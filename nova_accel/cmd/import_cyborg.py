@@ -22,6 +22,7 @@ import pathlib
 from cliff import lister
 from nova import context as nova_context
 from nova import objects
+from oslo_config import cfg
 
 from nova_accel import exceptions
 from nova_accel.cmd import cells
@@ -55,12 +56,21 @@ class ImportCyborg(lister.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument(
+            '--from-config',
+            dest='config',
+            metavar='<file>',
+            help='the cyborg.conf whose [database] says where the database is',
+        )
+        source.add_argument(
             '--from',
-            required=True,
             dest='url',
             metavar='<url>',
-            help='the URL of the database, as in [database] of cyborg.conf',
+            help=(
+                'the URL of the database, which all users of this machine can '
+                'see while the command runs'
+            ),
         )
         parser.add_argument(
             '--host',
@@ -123,7 +133,9 @@ class ImportCyborg(lister.Lister):
     def _do(
         self, parsed_args: argparse.Namespace
     ) -> Iterator[cyborg_steps.Result]:
-        cyborg = cyborg_database.CyborgDatabase(parsed_args.url)
+        cyborg = cyborg_database.CyborgDatabase(
+            parsed_args.url or _url(parsed_args.config)
+        )
         found = cyborg.read()
         if parsed_args.finish:
             yield from cyborg_steps.finish(cyborg_steps.read_origins(found))
@@ -176,6 +188,26 @@ def _check(parsed_args: argparse.Namespace) -> None:
         raise exceptions.InvalidRequest(
             '--dry-run and --finish are for all hosts, without --host'
         )
+
+
+def _url(path: str) -> str:
+    """The URL of the database that a configuration of Cyborg names.
+
+    :raises ConfigurationError: it names none
+    """
+    cyborg_conf = cfg.ConfigOpts()
+    cyborg_conf.register_opt(cfg.StrOpt('connection', secret=True), 'database')
+    try:
+        cyborg_conf([], default_config_files=[path], default_config_dirs=[])
+    except cfg.Error as error:
+        raise exceptions.ConfigurationError(
+            f'--from-config: {error}'
+        ) from error
+    if not cyborg_conf.database.connection:
+        raise exceptions.ConfigurationError(
+            f'--from-config: {path} has no connection in its section database'
+        )
+    return str(cyborg_conf.database.connection)
 
 
 def _nova(found: snapshot.Snapshot) -> mapping.Nova:

@@ -13,6 +13,7 @@
 """The reports of simulated hosts, without a nova-compute."""
 
 import dataclasses
+import functools
 import hashlib
 from typing import Any
 
@@ -60,7 +61,7 @@ class SimulatedHost:
     link_sets: tuple[str, ...] = ()
     findings: tuple[finding.Finding, ...] = ()
 
-    @property
+    @functools.cached_property
     def node_uuid(self) -> str:
         return naming.derived_uuid(
             '6ba7b810-9dad-11d1-80b4-00c04fd430c8', self.hostname
@@ -144,6 +145,10 @@ class SimulatedHost:
         )
 
     def layout(self) -> provider_layout.Layout:
+        return self._layout
+
+    @functools.cached_property
+    def _layout(self) -> provider_layout.Layout:
         return provider_layout.layout(
             self.hostname, self.node_uuid, self.devices()
         )

@@ -15,6 +15,8 @@
 import atexit
 import functools
 import os
+import pathlib
+import tempfile
 import unittest
 
 import fixtures
@@ -69,7 +71,10 @@ class Database(fixtures.Fixture):
     def _setUp(self) -> None:
         if self.backend == 'sqlite':
             directory = self.useFixture(fixtures.TempDir()).path
-            url = f'sqlite:///{directory}/accelerators.sqlite'
+            file = pathlib.Path(directory) / 'accelerators.sqlite'
+            if self.tables:
+                file.write_bytes(_empty_file())
+            url = f'sqlite:///{file}'
         else:
             url = _on_server(self.backend)
         CONF.set_override('connection', url, 'nova_accel_database')
@@ -78,7 +83,8 @@ class Database(fixtures.Fixture):
         )
         engine.forget()
         self.addCleanup(engine.forget)
-        self._empty()
+        if self.backend != 'sqlite':
+            self._empty()
 
     @property
     def engine(self) -> sa.Engine:
@@ -94,17 +100,31 @@ class Database(fixtures.Fixture):
                 for table in reversed(schema.METADATA.sorted_tables):
                     connection.execute(sa.delete(table))
             return
-        if self.backend != 'sqlite':
-            _server(self.backend).drop_all_objects(self.engine)
+        _server(self.backend).drop_all_objects(self.engine)
         if self.tables:
-            schema.METADATA.create_all(self.engine)
-            schema_version.TABLE.create(self.engine)
-            with self.engine.begin() as connection:
-                connection.execute(
-                    sa.insert(schema_version.TABLE).values(
-                        version_num=schema_version.NEWEST
-                    )
-                )
+            _make_tables(self.engine)
+
+
+def _make_tables(of: sa.Engine) -> None:
+    schema.METADATA.create_all(of)
+    schema_version.TABLE.create(of)
+    with of.begin() as connection:
+        connection.execute(
+            sa.insert(schema_version.TABLE).values(
+                version_num=schema_version.NEWEST
+            )
+        )
+
+
+@functools.cache
+def _empty_file() -> bytes:
+    """A file of SQLite with all tables, which are made once in a process."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = pathlib.Path(directory) / 'empty.sqlite'
+        made = sa.create_engine(f'sqlite:///{file}')
+        _make_tables(made)
+        made.dispose()
+        return file.read_bytes()
 
 
 @functools.cache

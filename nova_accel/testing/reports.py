@@ -61,7 +61,7 @@ class SimulatedHost:
     link_sets: tuple[str, ...] = ()
     findings: tuple[finding.Finding, ...] = ()
 
-    @property
+    @functools.cached_property
     def node_uuid(self) -> str:
         return naming.derived_uuid(
             '6ba7b810-9dad-11d1-80b4-00c04fd430c8', self.hostname

@@ -18,19 +18,16 @@ python-cyborgclient has under the same names.
 
 import importlib.metadata
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import testtools
 
 from api import base
+from api import typist
 from rig.loopback import control_plane
 from rig.stubs import keystone
-
-_OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 
 #: Older packages, which tools/beside has the reasons of.
 _BESIDE = pathlib.Path(sys.prefix) / 'beside'
@@ -89,36 +86,21 @@ class EveryCommand:
 
     def type(self, command, *arguments, cloud='admin'):
         """What a command writes, which has to succeed."""
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith('OS_')
-        }
-        done = subprocess.run(
-            [
-                _OPENSTACK,
-                '-vv',
-                '--os-cloud',
-                cloud,
-                'accelerator',
-                *command.split(),
-                *arguments,
-            ],
-            env={
-                **environment,
-                'OS_CLIENT_CONFIG_FILE': str(self.clouds),
-                'PYTHONPATH': os.pathsep.join(
-                    str(_BESIDE / name) for name in self.beside(command)
-                ),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
+        done = typist.with_packages(
+            *(_BESIDE / name for name in self.beside(command))
+        ).type(
+            '-vv',
+            '--os-cloud',
+            cloud,
+            'accelerator',
+            *command.split(),
+            *arguments,
+            OS_CLIENT_CONFIG_FILE=str(self.clouds),
         )
-        self.assertEqual(0, done.returncode, done.stderr)
-        ran = _RAN.search(done.stderr)
+        self.assertEqual(0, done.status, done.errors)
+        ran = _RAN.search(done.errors)
         self.ran.add((ran['name'], ran['where']))
-        return done.stdout
+        return done.output
 
     def ask(self, command, *arguments, **kwargs):
         """What a command shows."""

@@ -29,8 +29,8 @@ from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import provider_allocation
-from nova_accel.testing import database
 from nova_accel.testing import reports
+from rig import quick_database
 
 PROJECT = 'a' * 32
 RACERS = 8
@@ -45,7 +45,9 @@ class DatabaseTestCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.database = self.useFixture(database.Database(self.backend))
+        self.database = self.useFixture(
+            quick_database.QuickDatabase(self.backend)
+        )
         self.host = reports.SimulatedHost()
 
     def make_profile(
@@ -99,32 +101,37 @@ class DatabaseTestCase(testtools.TestCase):
             for bus, count in enumerate(host.regions)
             for region in range(count or 0)
         ]
-        arqs = self.make_arqs(len(regions))
+        profile = f'all of {host.hostname}'
+        self.make_profile(
+            *(
+                {'resources:FPGA': str(count)}
+                for count in host.regions
+                if count
+            ),
+            name=profile,
+        )
+        arqs = client_arqs.create(profile, PROJECT)
         client_arqs.bind(
             {
-                uuid: {
+                arq['uuid']: {
                     'hostname': host.hostname,
                     'device_rp_uuid': host.rp_uuid(*region),
                     'instance_uuid': uuidutils.generate_uuid(),
                 }
-                for uuid, region in zip(arqs, regions, strict=True)
+                for arq, region in zip(arqs, regions, strict=True)
             }
         )
 
     def rows(self, table: sa.Table) -> list[dict[str, Any]]:
         with self.database.engine.connect() as connection:
-            return [
-                dict(row)
-                for row in connection.execute(
-                    sa.select(table).order_by(table.c.id)
-                ).mappings()
-            ]
+            return _rows(connection, table)
 
     def everything(self) -> dict[str, list[dict[str, Any]]]:
-        return {
-            table.name: self.rows(table)
-            for table in schema.METADATA.sorted_tables
-        }
+        with self.database.engine.connect() as connection:
+            return {
+                table.name: _rows(connection, table)
+                for table in schema.METADATA.sorted_tables
+            }
 
     def taken(self) -> dict[str, str]:
         """Attach handle -> ARQ that has it."""
@@ -169,6 +176,15 @@ class DatabaseTestCase(testtools.TestCase):
         with self.before_statement(seen.append):
             call()
         return seen
+
+
+def _rows(connection: sa.Connection, table: sa.Table) -> list[dict[str, Any]]:
+    return [
+        dict(row)
+        for row in connection.execute(
+            sa.select(table).order_by(table.c.id)
+        ).mappings()
+    ]
 
 
 def race(calls: list[Callable[[], Any]]) -> list[Any]:

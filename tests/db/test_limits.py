@@ -15,6 +15,7 @@ from concurrent import futures
 import threading
 import time
 from typing import Any
+from unittest import mock
 
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
@@ -202,12 +203,11 @@ class TestFrozen(LimitsTestCase):
             self.server.freeze()
             commit(connection)
 
-        dialect.do_commit = do_commit
-        self.refused_within(
-            self.WITHIN_S,
-            lambda: client_arqs.create('fpga', base.PROJECT),
-        )
-        dialect.do_commit = commit
+        with mock.patch.object(dialect, 'do_commit', do_commit):
+            self.refused_within(
+                self.WITHIN_S,
+                lambda: client_arqs.create('fpga', base.PROJECT),
+            )
         self.assert_well_again()
 
 

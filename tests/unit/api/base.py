@@ -29,7 +29,7 @@ from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import host_contract
-from nova_accel.testing import database
+from rig import quick_database
 from unit.api import described
 
 PROJECT = 'a' * 32
@@ -165,7 +165,7 @@ class ConfiguredTestCase(testtools.TestCase):
 class ApiTestCase(ConfiguredTestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         self.api = context.Context(app.factory({}))
 
     def call(

@@ -28,8 +28,8 @@ from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import drift
-from nova_accel.testing import database
 from nova_accel.testing import reports
+from rig import quick_database
 
 SERVER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 HERE, THERE = 'compute-1.service', 'compute-2.service'
@@ -48,7 +48,7 @@ class DriftTestCase(testtools.TestCase):
         )
         self.addCleanup(CONF.reset)
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         self.host = reports.SimulatedHost(regions=(2,))
         self.host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])

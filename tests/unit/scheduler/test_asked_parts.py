@@ -18,9 +18,9 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.scheduler import asked_parts
-from nova_accel.testing import database
 from nova_accel.testing import hgx_host
 from nova_accel.testing import reports
+from rig import quick_database
 from rig.loopback import board_host
 
 
@@ -57,7 +57,7 @@ class TestJoined(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         board_host.BoardHost('board').report()
         reports.SimulatedHost(functions=8).report()
 
@@ -170,7 +170,7 @@ class TestPlaceable(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         reports.SimulatedHost(regions=(1, 1), functions=3).report()
 
     def asked(self, *groups):

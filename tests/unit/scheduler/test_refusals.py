@@ -27,9 +27,9 @@ from nova_accel.db import schema
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import shortage
-from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from rig import quick_database
 
 _CLASS = 'CUSTOM_QAT'
 
@@ -58,7 +58,7 @@ def trait(letter):
 class TestRefusals(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.database = self.useFixture(database.Database())
+        self.database = self.useFixture(quick_database.QuickDatabase())
         self.placement = self.useFixture(scheduling.Placement())
         device_profile_db.create('qat', [{f'resources:{_CLASS}': '1'}])
         for letter in 'ABCDEF':

@@ -28,6 +28,7 @@ from nova_accel.scheduler import request_filter
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from rig import quick_database
 from rig.loopback import board_cloud
 from rig.loopback import board_host
 from rig.stubs import bitstreams
@@ -50,7 +51,7 @@ class RequestFilterTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         self.placement = self.useFixture(scheduling.Placement())
         self.host = self.placement.add_provider(
             'host', {'VCPU': 8, 'MEMORY_MB': 1024}
@@ -572,7 +573,7 @@ class TestPorts(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         self.placement = self.useFixture(scheduling.Placement())
         host = self.placement.add_provider(
             'host', {'VCPU': 8, 'MEMORY_MB': 1024}
@@ -731,7 +732,7 @@ class TestKeepAway(testtools.TestCase):
         self.assertEqual(theirs, self._served_by({'resources:VGPU': '1'}))
 
     def test_beside_ours(self):
-        self.useFixture(database.Database())
+        self.useFixture(quick_database.QuickDatabase())
         device_profile.create('profile', [{'resources:VGPU': '1'}])
         ours, theirs = self._publish(), self._theirs()
         spec = scheduling.request_spec(

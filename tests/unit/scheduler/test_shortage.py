@@ -30,6 +30,7 @@ from nova_accel.scheduler import traits
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from rig import quick_database
 from rig.loopback import board_cloud
 from rig.loopback import board_host
 
@@ -39,7 +40,7 @@ class TestExplainShortage(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.database = self.useFixture(database.Database())
+        self.database = self.useFixture(quick_database.QuickDatabase())
         self.placement = self.useFixture(scheduling.Placement())
         host = self.placement.add_provider('host', {'VCPU': 8})
         self.host = reports.SimulatedHost('host', regions=(2,))

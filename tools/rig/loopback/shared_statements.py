@@ -26,22 +26,23 @@ from sqlalchemy import util
 
 _create_engine = engines.create_engine
 
-#: The key of a compiled statement has the dialect, so it is shared, too.
-_dialects: dict[str, sa.Dialect] = {}
+#: By the names of the database and of its driver. The key of a compiled
+#: statement has the dialect, so it is shared, too.
+_dialects: dict[tuple[str, str], sa.Dialect] = {}
 _compiled: util.LRUCache[Any, Any] = util.LRUCache(5000)
 
 
 def _create_sharing(*args: Any, **options: Any) -> sa.Engine:
     engine: sa.Engine = _create_engine(*args, **options)
-    if engine.dialect.name == 'sqlite':
-        dialect = _dialects.setdefault('sqlite', engine.dialect)
-        engine.dialect = engine.pool._dialect = dialect
-        engine._compiled_cache = _compiled
+    made = engine.dialect
+    dialect = _dialects.setdefault((made.name, made.driver), made)
+    engine.dialect = engine.pool._dialect = dialect
+    engine._compiled_cache = _compiled
     return engine
 
 
 class SharedStatements(fixtures.Fixture):
-    """Has the engines for SQLite that are made from now on share them."""
+    """Has the engines that are made from now on share them."""
 
     def _setUp(self) -> None:
         self.useFixture(

@@ -35,15 +35,16 @@ class InstalledDriver(fixtures.Fixture):
 
     def _setUp(self) -> None:
         installed = metadata.entry_points
+        # They are read once: that takes longer than most that ask for them.
+        drivers = metadata.EntryPoints(
+            [*installed(group=loading.NAMESPACE), *self._points]
+        )
 
         def entry_points(**selection: Any) -> Any:
-            found = installed(**selection)
             # Before Python 3.12 the answer without a group is another type.
             if selection.get('group') != loading.NAMESPACE:
-                return found
-            return metadata.EntryPoints(
-                [*found, *self._points.select(**selection)]
-            )
+                return installed(**selection)
+            return drivers.select(**selection)
 
         self.useFixture(
             fixtures.MonkeyPatch(

@@ -12,6 +12,7 @@
 
 import dataclasses
 import datetime
+import os
 import uuid
 
 import fixtures
@@ -41,6 +42,10 @@ from rig import capacity
 from rig.serving import nova_conf
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+
+#: Of a large host, with a thousand functions each: forty where all is tested.
+#: A part of a report takes longer the more parts were before it.
+_CARDS = 40 if os.environ.get('HYPOTHESIS_PROFILE') == 'full' else 8
 
 
 class TestAcceleratorApi(testtools.TestCase):
@@ -139,14 +144,16 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertEqual([1, None, 1], sent)
         self.assertEqual(1, self.units())
 
-    def test_ten_thousand_functions(self):
+    def test_thousands_of_functions(self):
         """One host's, as large cards have them, through the whole API."""
         sent = self.sent()
-        devices = [each for bus in range(10) for each in self.functions(bus)]
+        devices = [
+            each for bus in range(_CARDS) for each in self.functions(bus)
+        ]
         told = self.tell(devices, 'many')
         self.assertEqual(standing_orders.Orders(0), told)
-        self.assertEqual(10_000, self.units())
-        self.assertEqual(10_000, sum(sent))
+        self.assertEqual(len(devices), self.units())
+        self.assertEqual(len(devices), sum(sent))
         self.assertLess(max(sent), 1025)
         self.assertEqual(standing_orders.Orders(0), self.tell(devices, 'many'))
         self.assertIsNone(sent.pop())

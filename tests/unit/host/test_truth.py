@@ -40,7 +40,7 @@ BUSES = (0x81, 0x82, 0x83, 0x84)
 MDEV_TYPES = ('nvidia-11', 'nvidia-12')
 
 #: A host has many sides, of which few are met in one example.
-_EXAMPLES = 2 * settings.default.max_examples
+_EXAMPLES = 4 * settings.default.max_examples
 
 
 @dataclasses.dataclass

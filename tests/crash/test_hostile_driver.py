@@ -188,7 +188,7 @@ class TestWhileCleaning(HostileDriverTestCase):
             ]
 
     def until(self, condition):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not condition():
             self.assertLess(time.monotonic(), deadline)
 

@@ -67,6 +67,10 @@ class TestPciFunctions(taken_over.TakenOverTestCase):
 
 
 class TestMediatedDevices(taken_over.TakenOverTestCase):
+    def setUp(self):
+        super().setUp()
+        self.need_mdevs_of_cyborg()
+
     def test_a_full_card(self):
         servers = [
             self.boot_with_units(host, 'VGPU', 8)
@@ -126,6 +130,7 @@ class TestOneServer(taken_over.TakenOverTestCase):
 
     def setUp(self):
         super().setUp()
+        self.need_mdevs_of_cyborg()
         self.server = self.boot_on('host1', self.both)
         self.before = self.guest_devices(self.server)
         self.assertEqual(2, len(self.before))

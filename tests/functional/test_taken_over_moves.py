@@ -24,6 +24,7 @@ class MovesTestCase(
 
     def setUp(self):
         super().setUp()
+        self.need_mdevs_of_cyborg()
         self.server = self.boot_on('host1', self.vgpus)
         self.before = self.guest_devices(self.server)
         self.assertEqual(2, len(self.before))

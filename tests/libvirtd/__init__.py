@@ -16,4 +16,20 @@ The hosts are those of tools/lab. Not named after libvirt: then what imports
 libvirt would find this.
 """
 
-import nova.tests.functional  # noqa: F401
+import threading
+
+import libvirt
+
+
+def _run_events() -> None:
+    while True:
+        libvirt.virEventRunDefaultImpl()
+
+
+# As initialize() of Nova's Host has it, which leaves a thread without an end.
+# Where eventlet replaces threads, it does so below; this one has to be real.
+libvirt.virEventRegisterDefaultImpl()
+libvirt.registerErrorHandler(lambda _context, _error: None, None)
+threading.Thread(target=_run_events, daemon=True).start()
+
+import nova.tests.functional  # noqa: E402, F401

@@ -15,11 +15,9 @@
 import functools
 import json
 import pathlib
-import threading
 import uuid
 
 import fixtures
-import libvirt
 from nova.tests import fixtures as nova_fixtures
 from nova.virt.libvirt import host as libvirt_host
 from oslo_config import fixture as config_fixture
@@ -51,17 +49,6 @@ from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
-
-
-def _run_events():
-    while True:
-        libvirt.virEventRunDefaultImpl()
-
-
-# As initialize() of Nova's Host has it, which leaves a thread without an end.
-libvirt.virEventRegisterDefaultImpl()
-libvirt.registerErrorHandler(lambda _context, _error: None, None)
-threading.Thread(target=_run_events, daemon=True).start()
 
 
 def address(function):

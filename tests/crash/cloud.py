@@ -42,6 +42,7 @@ from nova_accel.testing import hostdev
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
 from nova_accel.virt.holding import attach_journal
+from rig import quick_database
 
 CONF = nova_conf.CONF
 
@@ -75,6 +76,7 @@ class Cloud(fixtures.Fixture):
             fixtures.FakeLogger('nova_accel', level=logging.ERROR)
         )
         self.useFixture(conf_fixture.ConfFixture(CONF))
+        self.useFixture(quick_database.QuickDatabases())
         self._api = self.useFixture(accelerator_api.AcceleratorApi())
         for name, value in (
             (

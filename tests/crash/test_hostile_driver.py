@@ -87,23 +87,27 @@ class TestHostileDriver(HostileDriverTestCase):
 
     def cases(self, name):
         """All that can be done in an operation: driver, method and deed."""
-        asked = []
-        for driver_name, (driver_class, _profile) in _DRIVERS.items():
-            with (
-                hostile_driver.HostileDriver(driver_class) as watched,
-                cloud_module.Cloud() as cloud,
-            ):
+        with contextlib.ExitStack() as parts:
+            watched = {
+                driver_name: parts.enter_context(
+                    hostile_driver.HostileDriver(driver_class)
+                )
+                for driver_name, (driver_class, _profile) in _DRIVERS.items()
+            }
+            cloud = parts.enter_context(cloud_module.Cloud())
 
-                @contextlib.contextmanager
-                def meanwhile():
-                    watched.asked.clear()
-                    yield
+            @contextlib.contextmanager
+            def meanwhile():
+                for driver in watched.values():
+                    driver.asked.clear()
+                yield
 
-                test_points.OPERATIONS[name].run(cloud, meanwhile=meanwhile)
-                asked += [
-                    (driver_name, method)
-                    for method in sorted(watched.asked | _ALWAYS)
-                ]
+            test_points.OPERATIONS[name].run(cloud, meanwhile=meanwhile)
+        asked = [
+            (driver_name, method)
+            for driver_name, driver in watched.items()
+            for method in sorted(driver.asked | _ALWAYS)
+        ]
         return [
             (*each, deed)
             for each, deed in itertools.product(asked, hostile_driver.DEEDS)

@@ -10,17 +10,29 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A database for many short tests."""
+"""Databases for many short tests."""
+
+import fixtures
 
 from nova_accel.testing import database
 from rig.loopback import kept_connections
 from rig.loopback import shared_statements
 
 
-class QuickDatabase(database.Database):
-    """It keeps its connections, and has each statement compiled once."""
+class QuickDatabases(fixtures.Fixture):
+    """Those that are made from now on.
+
+    They keep their connections, and have each statement compiled once.
+    """
 
     def _setUp(self) -> None:
         self.useFixture(kept_connections.KeptConnections())
         self.useFixture(shared_statements.SharedStatements())
+
+
+class QuickDatabase(database.Database):
+    """One of them."""
+
+    def _setUp(self) -> None:
+        self.useFixture(QuickDatabases())
         super()._setUp()

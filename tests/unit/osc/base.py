@@ -20,6 +20,7 @@ from typing import Any
 import testtools
 
 from nova_accel.testing import accelerator_api
+from rig import quick_database
 
 
 class CommandTestCase(testtools.TestCase):
@@ -32,6 +33,7 @@ class CommandTestCase(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
+        self.useFixture(quick_database.QuickDatabases())
         self.api = self.useFixture(accelerator_api.AcceleratorApi(self.roles))
         self.app = types.SimpleNamespace(
             client_manager=types.SimpleNamespace(accelerator=self.api.adapter),

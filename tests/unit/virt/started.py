@@ -25,6 +25,7 @@ from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.virt import wiring
 from rig import compute_parts
+from rig import quick_database
 
 CONF = nova_conf.CONF
 
@@ -44,6 +45,7 @@ class StartedTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(conf_fixture.ConfFixture(CONF))
+        self.useFixture(quick_database.QuickDatabases())
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
         self.useFixture(
             fixtures.MonkeyPatch(

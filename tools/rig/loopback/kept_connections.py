@@ -20,10 +20,16 @@ The files end with the test, so that nothing waits for the disk.
 """
 
 from collections.abc import Callable
+import logging
 from typing import Any
 
 import fixtures
 import sqlalchemy as sa
+
+
+# The logger of a pool has the name of its class. SQLAlchemy's own ones tell no
+# more.
+logging.getLogger(__name__).setLevel(logging.WARNING)
 
 
 class _KeptConnections(sa.QueuePool):

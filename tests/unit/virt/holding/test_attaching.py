@@ -37,6 +37,7 @@ from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import plugging
+from rig import quick_database
 
 HOST = 'compute-1'
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
@@ -74,6 +75,7 @@ class TestAttachments(testtools.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.findings = host_findings.Findings()
+        self.useFixture(quick_database.QuickDatabases())
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
         self.host = reports.SimulatedHost(
             HOST, regions=(1, 1), serials=((0, 'S1'),)

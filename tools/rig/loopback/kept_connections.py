@@ -26,7 +26,6 @@ from typing import Any
 import fixtures
 import sqlalchemy as sa
 
-
 # The logger of a pool has the name of its class. SQLAlchemy's own ones tell no
 # more.
 logging.getLogger(__name__).setLevel(logging.WARNING)

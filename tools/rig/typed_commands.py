@@ -9,6 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
+
 """Commands as pages of the manual show them, whole and without answers."""
 
 from collections.abc import Iterator

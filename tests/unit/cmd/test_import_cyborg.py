@@ -9,6 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
+
 """tests/functional/test_import_cyborg.py has a real Placement and Nova."""
 
 import contextlib

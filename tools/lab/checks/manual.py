@@ -9,6 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
+
 """The manual is walked, from the installation to a server with a vGPU.
 
 ``lab up`` follows the files that the pages show: the databases, endpoints and

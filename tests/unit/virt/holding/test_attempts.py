@@ -25,7 +25,7 @@ from nova_accel.virt.holding import attempts
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 
 
-class TestAgreed(testtools.TestCase):
+class AttemptsTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.journal = attach_journal.Journal(
@@ -34,6 +34,11 @@ class TestAgreed(testtools.TestCase):
         self.entry = attach_journal.Entry(
             INSTANCE, arq_types.Role.ACTIVE, 1, attach_journal.Step.ACQUIRING
         )
+
+
+class TestAgreed(AttemptsTestCase):
+    def setUp(self):
+        super().setUp()
         self.journal.write(self.entry)
         self.asked = []
 
@@ -100,17 +105,8 @@ class TestAgreed(testtools.TestCase):
             self.assertEqual([1], self.asked)
 
 
-class TestGranted(testtools.TestCase):
+class TestGranted(AttemptsTestCase):
     """What the instance holds if the API gives nothing."""
-
-    def setUp(self):
-        super().setUp()
-        self.journal = attach_journal.Journal(
-            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        )
-        self.entry = attach_journal.Entry(
-            INSTANCE, arq_types.Role.ACTIVE, 1, attach_journal.Step.ACQUIRING
-        )
 
     def journaled_after(self, *faults, before=None):
         """The journal after the API has failed so, one after the other."""

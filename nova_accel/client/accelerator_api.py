@@ -376,8 +376,19 @@ class AcceleratorApi:
 
         :raises ServiceUnavailable: the API gave no usable answer.
         """
+        return self.listing().bindings
+
+    def listing(self) -> host_binding.Listing:
+        """The same, and what else the API says of this host with them.
+
+        :raises ServiceUnavailable: the API gave no usable answer.
+        """
         answer = self._call('GET', f'/hosts/{self._hostname}/instances')
-        return [host_binding.from_dict(value) for value in answer['bindings']]
+        return host_binding.Listing(
+            [host_binding.from_dict(value) for value in answer['bindings']],
+            # An older API has none.
+            frozenset(answer.get('left_mdevs', ())),
+        )
 
     def delete_unadopted(
         self, instance_uuid: str, arq_uuids: Iterable[str]

@@ -31,6 +31,10 @@ _CHANGED = 'placement.concurrent_update'
 
 _TRIES = 10
 
+#: Method -> the statuses that mean that Placement does not do it. A provider
+#: of an allocation that does not exist is a bad request to it.
+_REFUSALS = {'put': (400, 409)}
+
 
 class _ChangedMeanwhile(exceptions.Conflict):
     """Somebody else changed it since it was read."""
@@ -102,7 +106,7 @@ def call(method: str, path: str, version: str = _VERSION, **data: Any) -> Any:
         ) from error
     if answer.status_code == 404:
         return None
-    if answer.status_code == 409:
+    if answer.status_code in _REFUSALS.get(method, (409,)):
         fault = _ChangedMeanwhile if _CHANGED in answer.text else None
         raise (fault or exceptions.Conflict)(
             f'Placement does not {method} {path}: {answer.text}'

@@ -33,6 +33,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import typed
+from nova_accel.model import attach_handle
 from nova_accel.model import host_contract
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import mapping
@@ -163,6 +164,33 @@ def get_held(hostname: str) -> list[HeldArq]:
                 .where(_ARQS.c.hostname == hostname)
                 .order_by(_ARQS.c.uuid)
             ),
+        )
+
+
+@engine.retried
+def get_left_mdevs(hostname: str) -> list[str]:
+    """The uuids of mediated devices that a host may have made for nobody.
+
+    They are what its Cyborg hands out and nobody has, until it reports. Nova's
+    own driver makes such a device for a guest, and never removes it.
+    """
+    with engine.reader() as connection:
+        return list(
+            connection.scalars(
+                sa.select(_HANDLES.c.uuid)
+                .select_from(
+                    _HOSTS.join(schema.DEVICES)
+                    .join(_DEPLOYABLES)
+                    .join(_HANDLES)
+                )
+                .where(
+                    _HOSTS.c.hostname == hostname,
+                    _HOSTS.c.reported_at == NEVER,
+                    _HANDLES.c.type == attach_handle.HandleType.MDEV,
+                    _HANDLES.c.arq_uuid.is_(None),
+                )
+                .order_by(_HANDLES.c.uuid)
+            )
         )
 
 

@@ -47,6 +47,18 @@ class Binding:
         return len(self.arqs) == len(self.arq_uuids)
 
 
+@dataclasses.dataclass(frozen=True)
+class Listing:
+    """The API's answer to a host that asks what its instances hold.
+
+    ``left_mdevs`` are the uuids of mediated devices that a Cyborg may have
+    left on the host, before its first report.
+    """
+
+    bindings: list[Binding]
+    left_mdevs: frozenset[str]
+
+
 def unjournaled(
     listed: Iterable[Binding],
     journaled: Container[tuple[str, arq_types.Role]],

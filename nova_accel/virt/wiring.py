@@ -63,6 +63,7 @@ from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import left_mdevs
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
@@ -378,6 +379,9 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             common.api,
             attachments,
             hardware.guests,
+            left_mdevs.LeftMdevs(
+                hardware.node_devices, hardware.guests, common.held
+            ),
             common.board,
         ),
     )

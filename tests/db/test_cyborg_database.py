@@ -124,7 +124,7 @@ class TestRead(CyborgTestCase):
         fault = self.assertRaises(
             exceptions.ConfigurationError, self.source.read
         )
-        self.assertIn('not that of Cyborg', str(fault))
+        self.assertIn('no table alembic_version', str(fault))
 
     def test_what_is_no_url(self) -> None:
         for url in (

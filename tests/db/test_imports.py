@@ -247,6 +247,16 @@ class TestImports(base.DatabaseTestCase):
             arq_uuid,
         )
 
+    def test_the_mediated_devices_that_nobody_has(self) -> None:
+        """They are told until the host reports, and of no other host."""
+        self.fpga(1, 1)
+        simulated, _taken, _arq_uuid = self.vgpu_host()
+        free = self.cyborg.snapshot().handles[-1].uuid
+        self.assertEqual([free], imports.get_left_mdevs(_NODE))
+        self.assertEqual([], imports.get_left_mdevs('elsewhere'))
+        simulated.report()
+        self.assertEqual([], imports.get_left_mdevs(_NODE))
+
     def assert_vgpu_is_reported(
         self, simulated: _WithVgpus, mdev_uuid: str, arq_uuid: str
     ) -> None:

@@ -12,12 +12,9 @@
 
 """A cloud whose servers have got their devices from Cyborg."""
 
-import contextlib
-import io
 import json
 import shutil
 import time
-import types
 
 import fixtures
 from nova import context as nova_context
@@ -25,10 +22,8 @@ from nova import objects
 import sqlalchemy as sa
 
 from functional import base
-from nova_accel import exceptions
-from nova_accel.cmd import import_cyborg
+from functional import import_command
 from nova_accel.cmd import own_providers
-from nova_accel.cmd import placement_call
 from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import imports
@@ -36,7 +31,6 @@ from nova_accel.db import schema
 from nova_accel.model import device_profile
 from nova_accel.testing import devices
 from rig.cyborg import made_up
-from rig.cyborg import tables
 
 HOST = 'host1'
 
@@ -46,7 +40,9 @@ _QAT_BUS = 0x83
 _FUNCTIONS = 4
 
 
-class ImportCyborgTestCase(base.AcceleratorTestCase):
+class ImportCyborgTestCase(
+    import_command.ImportCommand, base.AcceleratorTestCase
+):
     """Two servers have two functions of a QAT card.
 
     They were made with our own driver. Then everything became as Cyborg would
@@ -58,10 +54,6 @@ class ImportCyborgTestCase(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(
-            fixtures.MonkeyPatch('nova_accel.cmd.cells.connect', lambda: None)
-        )
-        self.tables = self.useFixture(tables.Tables('mysql'))
         self.create_profile('qat', [base.QAT])
         self.flavor = self.create_accel_flavor('qat')
         self.servers = [self.boot(self.flavor) for _number in range(2)]
@@ -160,29 +152,6 @@ class ImportCyborgTestCase(base.AcceleratorTestCase):
             version='1.28',
         )
         self.assertEqual(204, answer.status)
-
-    def run_step(self, *arguments, status=0):
-        """:returns: the printed JSON object, or the error"""
-        found, out, err = self.run_program(*arguments)
-        self.assertEqual(status, found, out + err)
-        return json.loads(out) if out else err
-
-    def run_program(self, *arguments):
-        """:returns: the exit status, and what it has printed"""
-        out, err = io.StringIO(), io.StringIO()
-        app = types.SimpleNamespace(
-            stdout=out,
-            stderr=err,
-            options=types.SimpleNamespace(debug=False),
-        )
-        program = import_cyborg.ImportCyborg(app, None)
-        parser = program.get_parser('import-cyborg')
-        status = program.run(
-            parser.parse_args(
-                ['--from', self.tables.url, '--json', *arguments]
-            )
-        )
-        return status, out.getvalue(), err.getvalue()
 
     def switch(self, status=0):
         self.set_driver('nova_accel.LibvirtDriver')
@@ -396,39 +365,6 @@ class TestSwitch(ImportCyborgTestCase):
         time.sleep(2.1)
         self.assertLess(2, self.kill_and_repeat('--undo', '--host', HOST))
         self.assert_as_before()
-
-    def kill_and_repeat(self, *arguments):
-        """Repeat a step that ends at its first change, then at the second.
-
-        :returns: how often it was repeated
-        """
-        for number in range(100):
-            with self.killed_after(number) as killed:
-                status, *_printed = self.run_program(*arguments)
-            if not killed:
-                self.assertEqual(0, status)
-                return number
-            self.assertEqual(2, status)
-        raise AssertionError('it does not end')
-
-    @contextlib.contextmanager
-    def killed_after(self, changes):
-        """Placement is away after so many changes.
-
-        :returns: the calls that it did not answer
-        """
-        real = placement_call.call
-        left = iter(range(changes))
-        refused = []
-
-        def call(method, path, **further):
-            if method != 'get' and next(left, None) is None:
-                refused.append(path)
-                raise exceptions.ServiceUnavailable('killed')
-            return real(method, path, **further)
-
-        with fixtures.MonkeyPatch('nova_accel.cmd.placement_call.call', call):
-            yield refused
 
     def test_cyborg_is_told_of_a_server_that_was_deleted(self):
         self.switch()

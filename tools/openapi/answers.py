@@ -106,9 +106,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     host.set_cleaning: _NO_BODY,
     host.set_provisioning: _NO_BODY,
     host.set_programming: _NO_BODY,
-    binding.list_bindings: {
-        200: schemas.list_of('bindings', schemas.component('Binding'))
-    },
+    binding.list_bindings: {200: schemas.BINDINGS},
     binding.delete_unadopted: _NO_BODY,
     binding.get_binding: _BOUND_ARQS,
     binding.acquire: _BOUND_ARQS,

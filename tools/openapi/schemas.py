@@ -346,6 +346,19 @@ BINDING = _fields(
     }
 )
 
+BINDINGS = _fields(
+    {
+        'bindings': {'type': 'array', 'items': component('Binding')},
+        'left_mdevs': {
+            **_UUIDS,
+            'description': (
+                'Of a host that was imported from a Cyborg and has not '
+                'reported yet: the mediated devices that nobody has'
+            ),
+        },
+    }
+)
+
 DRAIN = _fields(
     {
         'hostname': _STRING,

@@ -28,6 +28,7 @@ from nova_accel.api.notifications import arq_notification
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
+from nova_accel.db import imports
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
@@ -36,7 +37,11 @@ from nova_accel.model import provider_allocation
 
 
 def list_bindings(req: webob.Request) -> webob.Response:
-    """All bindings of a host, which compares them with its journal."""
+    """All bindings of a host, which compares them with its journal.
+
+    One that was imported from a Cyborg, and has not reported yet, is told
+    which mediated devices it may have made for nobody.
+    """
     request.authorize(req)
     hostname = request.path_hostname(req)
     return webob.Response(
@@ -44,7 +49,8 @@ def list_bindings(req: webob.Request) -> webob.Response:
             'bindings': [
                 {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
                 for binding in host_arqs.get_of_host(hostname)
-            ]
+            ],
+            'left_mdevs': imports.get_left_mdevs(hostname),
         }
     )
 

@@ -34,6 +34,7 @@ from nova_accel.model import host_view
 from nova_accel.model import taking_over
 from nova_accel.virt import server_request
 from nova_accel.virt.holding import attaching
+from nova_accel.virt.holding import left_mdevs
 from nova_accel.virt.holding import next_time
 
 LOG = logging.getLogger(__name__)
@@ -59,21 +60,30 @@ class TakingOver:
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
         guests: all_guests.Guests,
+        left: left_mdevs.LeftMdevs,
         board: host_view.Board,
     ) -> None:
         self._service_host = service_host
         self._api = api
         self._attachments = attachments
         self._guests = guests
+        self._left_mdevs = left
         self._board = board
 
     def look(self) -> None:
         """Learn what instances hold, before devices are reported.
 
         :raises ServiceUnavailable: the API gave no usable answer.
+        :raises DeviceError: libvirt gave none.
         """
         if self._board.unjournaled is None:
-            self._list()
+            listing = self._api.listing()
+            # The report makes the API forget them.
+            self._board.findings.put(
+                f'{_PART}, left mediated devices',
+                self._left_mdevs.destroy(listing.left_mdevs),
+            )
+            self._note(listing.bindings)
 
     def go_on(self) -> None:
         """Take over what can be, after devices were reported.
@@ -195,10 +205,13 @@ class TakingOver:
     def _list(self) -> list[host_binding.Binding]:
         """List what instances hold, and note what the journal lacks."""
         listed = self._api.bindings()
+        self._note(listed)
+        return listed
+
+    def _note(self, listed: Iterable[host_binding.Binding]) -> None:
         self._board.unjournaled = host_binding.unjournaled(
             listed, self._attachments.held.journaled()
         )
-        return listed
 
     def _waiting(self) -> list[host_binding.Binding]:
         return [

@@ -32,6 +32,7 @@ from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import hardware
+from nova_accel.model import host_binding
 from nova_accel.model import pci_address
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
@@ -526,6 +527,19 @@ class TestAcceleratorApi(testtools.TestCase):
             ),
         )
         self.assertEqual([], self.api.client('compute-2').bindings())
+
+    def test_an_older_api_lists_less(self):
+        self.report()
+        self.assertEqual(frozenset(), self.client.listing().left_mdevs)
+        for answer, left in (
+            ({'bindings': []}, set()),
+            ({'bindings': [], 'left_mdevs': ['one']}, {'one'}),
+        ):
+            self.client._call = lambda *_args, answer=answer: answer
+            self.assertEqual(
+                host_binding.Listing([], frozenset(left)),
+                self.client.listing(),
+            )
 
     def test_what_nova_has_bound_can_be_deleted(self):
         self.report()

@@ -35,6 +35,7 @@ class MadeUpPlacement(fixtures.Fixture):
     """Its generations and refusals are Placement's.
 
     :ivar inventories: provider uuid -> resource class -> inventory
+    :ivar ours: the providers that are ours
     :ivar allocations: consumer -> provider uuid -> amounts
     :ivar changes: method and path of each request that asked for a change
     :ivar meanwhile: calls, of which each is made before another change, as
@@ -47,6 +48,7 @@ class MadeUpPlacement(fixtures.Fixture):
     def __init__(self) -> None:
         super().__init__()
         self.inventories: dict[str, dict[str, dict[str, Any]]] = {}
+        self.ours: set[str] = set()
         self.allocations: dict[str, dict[str, Amounts]] = {}
         self.changes: list[tuple[str, str]] = []
         self.meanwhile: list[Callable[[], None]] = []
@@ -103,12 +105,18 @@ class MadeUpPlacement(fixtures.Fixture):
         parts = parse.urlsplit(path)
         _root, kind, *names = parts.path.split('/')
         if kind == 'allocations':
-            return _answer(200, self._of_consumer(names[0]))
+            return answer(200, self._of_consumer(names[0]))
         if not names:
-            return _answer(200, {'resource_providers': []})
+            return answer(200, {'resource_providers': self._of_tree()})
         if names[0] not in self.inventories:
-            return _answer(404)
-        return _answer(200, self._of_provider(*names))
+            return answer(404)
+        return answer(200, self._of_provider(*names))
+
+    def _of_tree(self) -> list[dict[str, Any]]:
+        return [
+            {'uuid': each, 'name': each, 'parent_provider_uuid': 'node'}
+            for each in sorted(self.ours & self.inventories.keys())
+        ]
 
     def _of_consumer(self, consumer: str) -> dict[str, Any]:
         held = self.allocations.get(consumer)
@@ -156,7 +164,7 @@ class MadeUpPlacement(fixtures.Fixture):
 
     def _changed(self, method: str, path: str, data: Any) -> Any:
         if path in self.faults:
-            return _answer(self.faults[path], {'errors': [{'code': 'fault'}]})
+            return answer(self.faults[path], {'errors': [{'code': 'fault'}]})
         _root, kind, name, *_what = path.split('/')
         if method == 'delete':
             return self._delete(name)
@@ -166,11 +174,11 @@ class MadeUpPlacement(fixtures.Fixture):
 
     def _delete(self, rp_uuid: str) -> Any:
         if rp_uuid not in self.inventories:
-            return _answer(404)
+            return answer(404)
         if self._used(rp_uuid):
             return _refusal('in use')
         del self.inventories[rp_uuid]
-        return _answer(204)
+        return answer(204)
 
     def _put_allocations(self, consumer: str, data: dict[str, Any]) -> Any:
         if data['consumer_generation'] != self._generations.get(consumer, 0):
@@ -181,7 +189,7 @@ class MadeUpPlacement(fixtures.Fixture):
         }
         for rp_uuid, amounts in wanted.items():
             if rp_uuid not in self.inventories:
-                return _answer(
+                return answer(
                     400,
                     {'errors': [{'detail': f'{rp_uuid} does not exist'}]},
                 )
@@ -189,7 +197,7 @@ class MadeUpPlacement(fixtures.Fixture):
                 return _refusal(f'no room at {rp_uuid}')
         self.allocations[consumer] = wanted
         self._count_up(consumer)
-        return _answer(204)
+        return answer(204)
 
     def _has_room(
         self, consumer: str, rp_uuid: str, amounts: Mapping[str, int]
@@ -211,7 +219,7 @@ class MadeUpPlacement(fixtures.Fixture):
 
     def _put_inventories(self, rp_uuid: str, data: dict[str, Any]) -> Any:
         if rp_uuid not in self.inventories:
-            return _answer(404)
+            return answer(404)
         generation = self._generations.get(rp_uuid, 0)
         if data['resource_provider_generation'] != generation:
             return _refusal('changed', _CHANGED)
@@ -219,7 +227,7 @@ class MadeUpPlacement(fixtures.Fixture):
             return _refusal('in use')
         self.inventories[rp_uuid] = data['inventories']
         self._count_up(rp_uuid)
-        return _answer(200, data)
+        return answer(200, data)
 
     def set_inventories(self, rp_uuid: str, **totals: int) -> None:
         """As if somebody else had done it."""
@@ -247,10 +255,11 @@ def _capacity(found: Mapping[str, Any] | None) -> int:
 
 
 def _refusal(detail: str, code: str = 'placement.undefined_code') -> Any:
-    return _answer(409, {'errors': [{'code': code, 'detail': detail}]})
+    return answer(409, {'errors': [{'code': code, 'detail': detail}]})
 
 
-def _answer(status: int, body: Any = None) -> Any:
+def answer(status: int, body: Any = None) -> Any:
+    """An answer over HTTP, as keystoneauth has it."""
     text = '' if body is None else json.dumps(body)
     return types.SimpleNamespace(
         status_code=status,

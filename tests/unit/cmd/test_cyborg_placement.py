@@ -158,6 +158,18 @@ class TestMove(PlacementTestCase):
         self.assertIn('no room at full', left['b'])
         self.assert_moved('a', 'c')
 
+    def test_nova_has_not_told_of_a_provider_yet(self) -> None:
+        self.moves['b'] = [_move('of b', 'later')]
+        left = cyborg_placement.move(self.moves)
+        self.assertEqual(['b'], list(left))
+        self.assertIn('later does not exist', left['b'])
+        self.assert_moved('a', 'c')
+        self.placement.provider('later', PGPU=1)
+        self.assertEqual({}, cyborg_placement.move(self.moves))
+        self.assertEqual(
+            self.allocated('later'), self.placement.allocations['b']
+        )
+
     def test_nova_and_cyborg_do_not_agree(self) -> None:
         self.moves['b'] *= 2
         left = cyborg_placement.move(self.moves)

@@ -14,13 +14,20 @@
 
 import contextlib
 import io
+import json
 import pathlib
 import types
 
 import fixtures
+from nova import objects
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.cmd import import_cyborg
+from nova_accel.db import device_profile
+from nova_accel.db import imports
+from nova_accel.model import drift
+from unit.cmd import move_base
 
 
 class OptionsTestCase(testtools.TestCase):
@@ -103,3 +110,169 @@ class TestFromConfig(OptionsTestCase):
     def test_it_is_not_there(self) -> None:
         said = self.refusal('--from-config', str(self.path))
         self.assertIn(str(self.path), said)
+
+
+class TestSteps(move_base.MoveTestCase):
+    """What the command prints, and its exit status."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        objects.register_all()
+        self.flavors: list[objects.Flavor] = []
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.objects.FlavorList.get_all',
+                lambda *_args, sort_key: self.flavors,
+            )
+        )
+        self.is_debug = False
+        self.output, self.errors = io.StringIO(), io.StringIO()
+
+    def run_command(self, *arguments: str) -> int:
+        self.output, self.errors = io.StringIO(), io.StringIO()
+        command = import_cyborg.ImportCyborg(
+            types.SimpleNamespace(
+                stdout=self.output,
+                stderr=self.errors,
+                options=types.SimpleNamespace(debug=self.is_debug),
+            ),
+            None,
+        )
+        parser = command.get_parser('import-cyborg')
+        return command.run(
+            parser.parse_args(['--from', 'mysql://cyborg', *arguments])
+        )
+
+    def printed(self, *arguments: str, status: int = 0) -> dict[str, str]:
+        """What each thing has come to, of the printed JSON object."""
+        found = self.run_command('--json', *arguments)
+        self.assertEqual((status, ''), (found, self.errors.getvalue()))
+        return {
+            each['what']: each['result']
+            for each in json.loads(self.output.getvalue())['results']
+        }
+
+    def refusal(self, *arguments: str) -> str:
+        self.assertEqual(import_cyborg.UNKNOWN, self.run_command(*arguments))
+        self.assertEqual('', self.output.getvalue())
+        return self.errors.getvalue()
+
+    def test_a_table(self) -> None:
+        self.assertEqual(0, self.run_command('-f', 'value'))
+        self.assertEqual(
+            [
+                'device profile fpga imported',
+                f'host {move_base.NODE} imported: 2 devices, 2 attach '
+                'handles, 2 ARQs',
+            ],
+            self.output.getvalue().splitlines(),
+        )
+        self.assertEqual('', self.errors.getvalue())
+
+    def test_json(self) -> None:
+        self.assertEqual(0, self.run_command('--json'))
+        printed = json.loads(self.output.getvalue())
+        self.assertEqual({'results', 'device_specs'}, {*printed})
+        self.assertEqual(
+            {
+                'what': 'device profile fpga',
+                'result': 'imported',
+                'is_done': True,
+            },
+            printed['results'][0],
+        )
+        self.assertEqual(2, len(printed['device_specs'][move_base.NODE]))
+
+    def test_a_dry_run(self) -> None:
+        told = self.printed('--dry-run')
+        self.assertEqual({}, imports.get_hosts())
+        self.assertEqual([], device_profile.get_all())
+        self.assertEqual(told, self.printed())
+        self.assertEqual({move_base.NODE: False}, imports.get_hosts())
+
+    def test_the_lines_of_each_host(self) -> None:
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        path = directory / 'new' / 'specs'
+        for _time in range(2):
+            self.printed('--dry-run', '--device-specs', str(path))
+        [written] = path.iterdir()
+        self.assertEqual(f'{move_base.NODE}.conf', written.name)
+        first, *lines = written.read_text().splitlines()
+        self.assertEqual('[nova_accel]', first)
+        self.assertEqual(
+            ['0000:00:01.0', '0000:01:01.0'],
+            [
+                json.loads(line.removeprefix('device_spec = '))['address']
+                for line in lines
+            ],
+        )
+
+    def test_what_is_refused(self) -> None:
+        self.cyborg.profile('old', {'accel:function_id': '3AFB'})
+        for name in ('b', 'a'):
+            self.flavors.append(
+                objects.Flavor(
+                    name=name, extra_specs={'accel:device_profile': 'old'}
+                )
+            )
+        self.servers['server-1'] = drift.Server(
+            'compute-1', 'active', 'rebooting'
+        )
+        told = self.printed(status=import_cyborg.LEFT)
+        self.assertIn(
+            'Flavors that name it: a, b.', told['device profile old']
+        )
+        self.assertIn('at work on servers server-1', told['host compute-1'])
+        self.assertEqual({}, imports.get_hosts())
+        self.servers['server-1'] = drift.Server('compute-1', 'active')
+        # The profile is still left.
+        self.printed(status=import_cyborg.LEFT)
+        self.assertEqual({move_base.NODE: False}, imports.get_hosts())
+
+    def test_from_the_first_step_to_the_last(self) -> None:
+        self.printed()
+        self.assertIn(
+            'has not reported', self.refusal('--host', move_base.NODE)
+        )
+        self.assertIn('switch these hosts first', self.refusal('--finish'))
+        self.report()
+        self.printed('--host', move_base.NODE)
+        self.assert_switched()
+        self.assertIn(
+            'SIGHUP', self.printed('--finish')[f'host {move_base.NODE}']
+        )
+
+    def test_there_and_back(self) -> None:
+        self.printed()
+        self.report()
+        self.printed('--host', move_base.NODE)
+        self.assertIn('node other', self.refusal('--undo', '--host', 'other'))
+        self.silence()
+        told = self.printed('--undo', '--host', move_base.NODE)
+        self.assertIn("is Cyborg's again", told[f'host {move_base.NODE}'])
+        self.assertIn('1 deleted', told['device profiles'])
+        self.assertEqual(self.theirs, self.placement.state())
+
+    def test_something_is_left(self) -> None:
+        self.printed()
+        self.report(second=None)
+        told = self.printed(
+            '--host', move_base.NODE, status=import_cyborg.LEFT
+        )
+        self.assertEqual(['server server-1'], [*told])
+
+    def test_no_connection(self) -> None:
+        self.printed()
+        self.report()
+        self.placement.lost = (0, 'change')
+        self.assertIn(
+            'Placement gave no usable answer',
+            self.refusal('--host', move_base.NODE),
+        )
+        self.is_debug = True
+        self.assertRaises(
+            exceptions.ServiceUnavailable,
+            self.run_command,
+            '--host',
+            move_base.NODE,
+        )

@@ -12,7 +12,6 @@
 
 
 from collections.abc import Callable
-import json
 import types
 from typing import Any
 
@@ -22,6 +21,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.cmd import placement_call
+from unit.cmd import made_up_placement
 
 
 class TestCall(testtools.TestCase):
@@ -35,17 +35,10 @@ class TestCall(testtools.TestCase):
         self.asked: list[tuple[str, str, dict[str, str]]] = []
 
     def answer(self, status: int, body: Any = None) -> None:
-        text = '' if body is None else json.dumps(body)
-
         def ask(method: str) -> Any:
             def asked(path: str, **further: str) -> Any:
                 self.asked.append((method, path, further))
-                return types.SimpleNamespace(
-                    status_code=status,
-                    text=text,
-                    content=text.encode(),
-                    json=lambda: json.loads(text),
-                )
+                return made_up_placement.answer(status, body)
 
             return asked
 
@@ -143,7 +136,9 @@ class TestChange(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch('time.sleep', lambda _s: None))
 
     def get(self, path: str, version: str) -> Any:
-        return self.answer(200 if self.present else 404, self.present)
+        return made_up_placement.answer(
+            200 if self.present else 404, self.present
+        )
 
     def put(self, path: str, data: dict[str, int], version: str) -> Any:
         self.puts += 1
@@ -151,22 +146,16 @@ class TestChange(testtools.TestCase):
             self.before_put.pop()()
         assert self.present is not None
         if data['number'] > 9:
-            return self.answer(409, {'errors': [{'code': 'undefined_code'}]})
+            return made_up_placement.answer(
+                400 if data['number'] > 99 else 409,
+                {'errors': [{'code': 'undefined_code'}]},
+            )
         if data['generation'] != self.present['generation']:
-            return self.answer(
+            return made_up_placement.answer(
                 409, {'errors': [{'code': 'placement.concurrent_update'}]}
             )
         self.present = {**data, 'generation': data['generation'] + 1}
-        return self.answer(204)
-
-    def answer(self, status: int, body: Any = None) -> Any:
-        text = '' if body is None else json.dumps(body)
-        return types.SimpleNamespace(
-            status_code=status,
-            text=text,
-            content=text.encode(),
-            json=lambda: json.loads(text),
-        )
+        return made_up_placement.answer(204)
 
     def add(self, amount: int) -> bool:
         return placement_call.change(
@@ -209,6 +198,8 @@ class TestChange(testtools.TestCase):
         self.assertLess(self.puts, 100)
 
     def test_it_is_refused(self) -> None:
-        fault = self.assertRaises(exceptions.Conflict, self.add, 10)
-        self.assertIn('does not put /number', str(fault))
-        self.assertEqual(1, self.puts)
+        for puts, amount in enumerate((10, 100), 1):
+            fault = self.assertRaises(exceptions.Conflict, self.add, amount)
+            self.assertIn('does not put /number', str(fault))
+            self.assertIn('undefined_code', str(fault))
+            self.assertEqual(puts, self.puts)

@@ -12,6 +12,9 @@
 
 """Guests of another service's, taken over while they run, and given back."""
 
+from collections.abc import Iterator
+import contextlib
+
 from lab import imported
 from lab.checks import cloud
 from lab.checks import real_servers
@@ -50,6 +53,43 @@ def taken_over(evidence: registry.Evidence) -> None:
     that a hard reboot and the deletion of the server are ours.
     """
     host = machine.A
+    with _host_of_cyborg(host), real_servers.server(
+        evidence, *_DEVICES, key=_CYBORGS_KEY
+    ) as server:
+        server.sees(_SEEN)
+        _there_and_back(evidence, host, server)
+
+
+@real_servers.check('operations')
+def left_behind(evidence: registry.Evidence) -> None:
+    """What Nova leaves of a deleted server of Cyborg's takes no unit of ours.
+
+    Nova's own driver removes no mediated device of Cyborg's.
+    """
+    host = machine.A
+    with _host_of_cyborg(host):
+        with real_servers.server(
+            evidence, *_DEVICES, key=_CYBORGS_KEY
+        ) as server:
+            server.sees(_SEEN)
+        left = real_servers.mdevs(host)
+        registry.expect(len(left) == 1, f'Nova has left {left}')
+        evidence(f'Nova has left {left[0]}')
+        _forget_reports(host)
+        compute.stop(host)
+        real_servers.start(host)
+        registry.expect_soon(
+            'mediated devices',
+            lambda: real_servers.mdevs(host),
+            [],
+            seconds=180,
+        )
+        evidence('it is destroyed with the first report')
+
+
+@contextlib.contextmanager
+def _host_of_cyborg(host: machine.Machine) -> Iterator[None]:
+    """Nova's own driver runs there, and is ours again in the end."""
     compute.stop(host)
     imported.take_our_providers_away(host)
     with imported.database() as connection:
@@ -58,15 +98,14 @@ def taken_over(evidence: registry.Evidence) -> None:
     try:
         _start_novas_driver(host)
         imported.add_providers(host)
-        with real_servers.server(
-            evidence, *_DEVICES, key=_CYBORGS_KEY
-        ) as server:
-            server.sees(_SEEN)
-            _there_and_back(evidence, host, server)
+        yield
     finally:
         compute.stop(host)
-        real_servers.start(host)
-        imported.remove_providers(host)
+        # A nova-compute that runs does not forget providers.
+        try:
+            imported.remove_providers(host)
+        finally:
+            real_servers.start(host)
 
 
 def _there_and_back(
@@ -83,8 +122,7 @@ def _there_and_back(
     before = _guest(host)
     evidence(f'as Nova has made it: {before}')
     imported.show_providers_as_cyborgs(host)
-    with imported.database() as connection:
-        imported_rows.forget_reports(connection, host.name)
+    _forget_reports(host)
 
     _take_over(evidence, host, server, cyborgs, owner)
     _expect_unchanged(host, before)
@@ -150,6 +188,12 @@ def _take_over(
         *owner,
     )
     evidence(f'it is taken over, with {ours}')
+
+
+def _forget_reports(host: machine.Machine) -> None:
+    """The host is as after an import."""
+    with imported.database() as connection:
+        imported_rows.forget_reports(connection, host.name)
 
 
 def _providers_of(server: real_servers.RealServer) -> dict[str, str]:

@@ -15,21 +15,34 @@
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
+import time
 
 from rich import console
 from rich import progress
+
+#: Into how many parts the lines divide the work.
+_LINES = 20
 
 
 @contextlib.contextmanager
 def shown(
     label: str, total: int, terminal: console.Console | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Show a bar on a terminal, and nothing elsewhere.
+    """Show a bar on a terminal, and a line for each part of it elsewhere.
 
     :param terminal: by default the standard error stream
     :returns: a function that is told how much is done
     """
     terminal = terminal or console.Console(stderr=True)
+    shown_on = _bar if terminal.is_terminal else _lines
+    with shown_on(label, total, terminal) as tell:
+        yield lambda done: tell(min(done, total))
+
+
+@contextlib.contextmanager
+def _bar(
+    label: str, total: int, terminal: console.Console
+) -> Iterator[Callable[[int], None]]:
     with progress.Progress(
         progress.TextColumn('{task.description}'),
         progress.BarColumn(),
@@ -37,11 +50,25 @@ def shown(
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
         console=terminal,
-        disable=not terminal.is_terminal,
     ) as bar:
         task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=done)
 
-        def tell(done: int) -> None:
-            bar.update(task, completed=min(done, total))
 
-        yield tell
+@contextlib.contextmanager
+def _lines(
+    label: str, total: int, terminal: console.Console
+) -> Iterator[Callable[[int], None]]:
+    begin = time.monotonic()
+    parts = 0
+
+    def tell(done: int) -> None:
+        nonlocal parts
+        if done * _LINES // total > parts:
+            parts = done * _LINES // total
+            seconds = time.monotonic() - begin
+            terminal.print(
+                f'{label}: {done}/{total}, {seconds:.0f} s', highlight=False
+            )
+
+    yield tell

@@ -22,7 +22,6 @@ import argparse
 from collections.abc import Sequence
 import contextlib
 import logging
-import os
 import signal
 import sys
 import tempfile
@@ -42,8 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parse(argv)
     report = quickstart_report.Report(arguments.json)
-    # Nova reads this when it is imported, so the imports have to come later.
-    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
+    # eventlet warns while Nova is imported, so the imports have to come later.
     warnings.simplefilter('ignore')
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from rig.quickstart import cloud as quickstart_cloud

@@ -14,6 +14,7 @@ import io
 
 from rich import console
 import testtools
+from testtools import matchers
 
 from rig.benchmark import progress_bar
 
@@ -35,4 +36,15 @@ class TestShown(testtools.TestCase):
         self.assertIn('40/40', self.shown(True))
 
     def test_elsewhere(self):
-        self.assertEqual('', self.shown(False))
+        first, last = self.shown(False).splitlines()
+        self.assertThat(first, matchers.StartsWith('Boots: 8/40, '))
+        self.assertThat(last, matchers.StartsWith('Boots: 40/40, '))
+
+    def test_a_part_has_one_line(self):
+        output = io.StringIO()
+        with progress_bar.shown(
+            'Boots', 1000, console.Console(file=output)
+        ) as tell:
+            for done in range(1, 1001):
+                tell(done)
+        self.assertEqual(20, len(output.getvalue().splitlines()))

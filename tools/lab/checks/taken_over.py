@@ -53,9 +53,10 @@ def taken_over(evidence: registry.Evidence) -> None:
     that a hard reboot and the deletion of the server are ours.
     """
     host = machine.A
-    with _host_of_cyborg(host), real_servers.server(
-        evidence, *_DEVICES, key=_CYBORGS_KEY
-    ) as server:
+    with (
+        _host_of_cyborg(host),
+        real_servers.server(evidence, *_DEVICES, key=_CYBORGS_KEY) as server,
+    ):
         server.sees(_SEEN)
         _there_and_back(evidence, host, server)
 

@@ -17,9 +17,10 @@ served by Nova's own providers, which know what to do with it.
 """
 
 import collections
-from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 
 from nova import objects
 from nova.scheduler import utils
@@ -73,29 +74,40 @@ def exposed_groups(
     ]
 
 
-def exposed_suffixes(extra_specs: Mapping[str, str]) -> list[str]:
-    """The suffixes of the flavor's groups that we could serve, too.
+class FlavorPart(NamedTuple):
+    """An extra spec that makes a group of the flavor, or a part of one.
 
     The suffix of the unnumbered group is empty.
     """
+
+    prefix: str
+    suffix: str
+    name: str
+    value: str
+
+
+def flavor_parts(extra_specs: Mapping[str, str]) -> list[FlavorPart]:
+    """The extra specs that make the groups of the flavor."""
+    matches = (
+        (utils.ResourceRequest.XS_KEYPAT.match(key), value)
+        for key, value in extra_specs.items()
+    )
+    return [
+        FlavorPart(match[1], match[2] or '', match[3], value)
+        for match, value in matches
+        if match
+    ]
+
+
+def exposed_suffixes(parts: Sequence[FlavorPart]) -> list[str]:
+    """The suffixes of the flavor's groups that we could serve, too."""
     groups: dict[str, Any] = collections.defaultdict(objects.RequestGroup)
-    for prefix, suffix, name, value in flavor_groups(extra_specs):
-        if prefix == utils.ResourceRequest.XS_RES_PREFIX:
-            groups[suffix].add_resource(name, value)
+    for part in parts:
+        if part.prefix == utils.ResourceRequest.XS_RES_PREFIX:
+            groups[part.suffix].add_resource(part.name, part.value)
     for group in groups.values():
         group.strip_zeros()
     return [suffix for suffix, group in groups.items() if _could_serve(group)]
-
-
-def flavor_groups(
-    extra_specs: Mapping[str, str],
-) -> Iterator[tuple[str, str, str, str]]:
-    """Prefix, suffix, name, value of the extra specs that make groups."""
-    for key, value in extra_specs.items():
-        match = utils.ResourceRequest.XS_KEYPAT.match(key)
-        if match:
-            prefix, suffix, name = match.groups()
-            yield prefix, suffix or '', name, value
 
 
 def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:

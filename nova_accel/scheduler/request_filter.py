@@ -84,11 +84,12 @@ def merge_device_profile(
     :raises RequestFilterFailed: the reason names the device profile
     """
     extra_specs = ownership.extra_specs(request_spec)
+    parts = ownership.flavor_parts(extra_specs)
     served = _served(request_spec, extra_specs)
     has_sets = [_merge(ctxt, request_spec, profile) for profile in served]
-    if has_sets:
-        _set_group_policy(request_spec, extra_specs, any(has_sets))
-    suffixes = ownership.exposed_suffixes(extra_specs)
+    if has_sets and extra_specs.get('group_policy') not in _GROUP_POLICIES:
+        _set_group_policy(request_spec, parts, any(has_sets))
+    suffixes = ownership.exposed_suffixes(parts)
     groups = ownership.exposed_groups(request_spec)
     if suffixes or groups:
         traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
@@ -300,24 +301,16 @@ def _merged(
 
 def _set_group_policy(
     request_spec: 'objects.RequestSpec',
-    extra_specs: Mapping[str, str],
+    parts: Sequence[ownership.FlavorPart],
     has_sets: bool,
 ) -> None:
     """Set a group policy, without which Placement refuses numbered groups.
 
     Nova sets one itself, unless the flavor has two numbered groups.
     """
-    if extra_specs.get('group_policy') in _GROUP_POLICIES:
-        return
-    suffixes = {
-        suffix
-        for _prefix, suffix, _name, _value in ownership.flavor_groups(
-            extra_specs
-        )
-        if suffix
-    }
+    numbered = {part.suffix for part in parts if part.suffix}
     # With sets, Nova would log a warning and do the same.
-    if has_sets or len(suffixes) > 1:
+    if has_sets or len(numbered) > 1:
         ownership.add_extra_specs(request_spec, {'group_policy': 'none'})
 
 

@@ -22,8 +22,12 @@ import nova.tests.functional  # noqa: F401 isort: skip
 import random
 
 import fixtures
+import sqlalchemy as sa
 import testtools
 
+from nova_accel.db import clock
+from nova_accel.db import engine
+from nova_accel.db import schema
 from nova_accel.testing import hgx_host
 from rig.benchmark import board_boots
 from rig.loopback import board_cloud
@@ -54,8 +58,7 @@ class TestBoots(BoardsTestCase):
         boots = board_boots.Boots(
             self.start(**kwargs), sizes, random.Random(18)
         )
-        while boots.tally.booted < _BOOTS:
-            boots.step()
+        boots.run(_BOOTS, lambda done: None)
         self.assertEqual(0, boots.tally.invalid)
         self.assertEqual(0, boots.tally.refused_wrongly)
         # Otherwise there was always enough, and nothing is shown.
@@ -71,6 +74,18 @@ class TestBoots(BoardsTestCase):
         self.come_and_go(
             1, 2, 4, unsupported=(frozenset({1, 3}), frozenset({5, 6, 7, 8}))
         )
+
+
+class TestLongAfterTheReport(BoardsTestCase):
+    def test_servers_boot(self):
+        cloud = self.start(hosts=1)
+        with engine.manager().writer.get_engine().begin() as connection:
+            connection.execute(
+                sa.update(schema.HOSTS).values(reported_at=clock.ago(3600))
+            )
+        boots = board_boots.Boots(cloud, (2,), random.Random(18))
+        boots.boot(2)
+        self.assertEqual(board_boots.Tally(booted=1), boots.tally)
 
 
 class TestBootsAcrossSwitches(TestBoots):

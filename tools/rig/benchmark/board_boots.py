@@ -21,6 +21,7 @@ board offers, and each refusal with what was free.
 # of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
+from collections.abc import Callable
 from collections.abc import Sequence
 import dataclasses
 import random
@@ -74,6 +75,17 @@ class Boots:
                 },
             )
 
+    def run(self, boots: int, tell: Callable[[int], None]) -> None:
+        """Take steps until so many servers were booted, or refused wrongly.
+
+        :param tell: is told how many
+        """
+        done = 0
+        while done < boots:
+            self.step()
+            done = self.tally.booted + self.tally.refused_wrongly
+            tell(done)
+
     def step(self) -> None:
         """Delete a server or not, and boot one."""
         servers = sorted(self._cloud.servers)
@@ -122,9 +134,7 @@ def figures(
             sizes,
             random.Random(seed),  # noqa: S311 nothing here is a secret
         )
-        while steps.tally.booted < boots:
-            steps.step()
-            tell(steps.tally.booted)
+        steps.run(boots, tell)
     return {
         'boards': hosts,
         'gpus_of_servers': list(sizes),

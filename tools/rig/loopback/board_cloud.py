@@ -30,8 +30,10 @@ import fixtures
 from nova import context as nova_context
 from nova import exception
 from nova import objects
+from oslo_config import fixture as config_fixture
 from oslo_utils import uuidutils
 
+from nova_accel import conf
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import host_arqs
 from nova_accel.model import arq_types
@@ -44,6 +46,9 @@ from nova_accel.testing import scheduling
 from rig.loopback import bare_scheduler
 from rig.loopback import board_host
 from rig.loopback import crowd
+
+#: Seconds for which a host is not taken for dead.
+_ALIVE_S = 86400
 
 _PROJECT = 'project'
 _OF_A_NODE = {'VCPU': 1000, 'MEMORY_MB': 1_000_000}
@@ -78,6 +83,10 @@ class BoardCloud(fixtures.Fixture):
         self._profiles: set[str] = set()
 
     def _setUp(self) -> None:
+        # The hosts report once.
+        self.useFixture(config_fixture.Config(conf.CONF)).config(
+            host_silence_s=_ALIVE_S, group='nova_accel'
+        )
         self.useFixture(crowd.PlacementWorkers(1))
         self.useFixture(database.Database())
         self.useFixture(self.placement)

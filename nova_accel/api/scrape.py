@@ -38,7 +38,7 @@ CONF = conf.CONF
 
 _OPTION = '[nova_accel] metrics_allowed_networks'
 
-# What proxies say of their clients, as keys of WSGI's environment.
+# Keys of WSGI's environment by which proxies name their clients.
 _FORWARDED = 'HTTP_X_FORWARDED'
 _OF_PROXIES = frozenset(
     {

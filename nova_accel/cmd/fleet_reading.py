@@ -28,7 +28,7 @@ CONF = conf.CONF
 
 
 class _Sources:
-    """What the configuration of a Nova service leads to."""
+    """The sources that a Nova service's configuration leads to."""
 
     def ours(self) -> fleet_sources.Ours:
         return fleet_db.read(CONF.nova_accel.host_silence_s)

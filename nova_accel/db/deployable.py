@@ -76,7 +76,7 @@ class _Joined(TypedDict):
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     service_host: str
-    #: The one that the host reports by.
+    #: The contract of its reports.
     contract: int
     is_silent: bool
     #: How many attach handles it has, and how many of these guests have.

@@ -148,7 +148,7 @@ _STORED_GROUPS = sa.select(
 def stored_groups(name: str) -> str | None:
     """The groups of a profile as JSON, None if there is no such profile.
 
-    Who needs the same profile often can tell by the text what has changed.
+    The text tells a caller that needs it often whether it has changed.
     """
     with engine.reader() as connection:
         groups: str | None = connection.execute(

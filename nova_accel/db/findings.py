@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the hosts have found amiss: :mod:`nova_accel.model.finding`."""
+"""The findings of all hosts: :mod:`nova_accel.model.finding`."""
 
 import sqlalchemy as sa
 

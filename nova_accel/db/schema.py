@@ -303,7 +303,7 @@ TURNS = _table(
     sa.Column('taken_at', utc_datetime.UtcDateTime, nullable=False),
 )
 
-#: What the hosts have found amiss: model/finding.py.
+#: The findings of all hosts: model/finding.py.
 FINDINGS = _table(
     'findings',
     sa.Column(

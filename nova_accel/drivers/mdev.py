@@ -53,8 +53,8 @@ class MdevDriver(base.Driver):
     Virtual functions make one unit each, and are assigned to the types in the
     same order.
 
-    What instances hold always comes first, whatever its uuid is: a server that
-    was taken over from another service has a uuid of that service.
+    Held devices always come first, whatever their uuids are: a server that was
+    taken over from another service has uuids of that service.
     """
 
     line_keys = frozenset({'mdev_type', 'mdev_types'})

@@ -70,7 +70,7 @@ def read() -> bytes:
 
 
 class Kept:
-    """What a reading gave, for some seconds; one thread reads at a time.
+    """The result of a reading, for some seconds; one thread reads at a time.
 
     A failure is kept, too. So no number of requests loads the database, even
     when it has trouble.

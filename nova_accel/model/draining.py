@@ -34,7 +34,7 @@ _MOVING = frozenset(
 
 
 class Way(enum.StrEnum):
-    """What is done next with a server."""
+    """The next step with a server."""
 
     LIVE = 'live'
     COLD = 'cold'
@@ -81,7 +81,7 @@ class Server(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """What the administrator and the cloud allow for a server.
+    """The ways that the administrator and the cloud allow for a server.
 
     ``cold`` says that a running guest may be shut down, and booted on another
     host. ``no_room`` says why no other host can have it, None if one may.
@@ -94,7 +94,7 @@ class Allowed(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is done next, and why."""
+    """A way, and why it is taken."""
 
     way: Way
     why: str
@@ -113,7 +113,7 @@ _CURES: Mapping[str, str] = {
 def decide(
     server: Server | None, allowed: Allowed, left_for_s: float = 0
 ) -> Step:
-    """What is done next with a server that has devices of the host.
+    """The next step with a server that has devices of the host.
 
     :param server: None if Nova has no such server
     :param left_for_s: for how long its devices alone have been left there

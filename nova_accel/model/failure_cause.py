@@ -12,23 +12,23 @@
 
 """Why something failed, in one word of a few.
 
-What failed is told in a text for administrators. A metric has room for few
-words, so the text is sorted under one of them.
+A text tells administrators what failed. A metric has room for few words, so
+the text is sorted under one of them.
 """
 
 import enum
 import re
 
-#: What a programming says that was still running when nova-compute died.
+#: The reason of a programming that still ran when nova-compute died.
 INTERRUPTED = 'nova-compute or its host died while it was programmed'
 
-#: What a programming says whose time was over.
+#: The reason of a programming whose time was over.
 NO_TIME = 'there is no time left for it'
 
 #: A bitstream is looked for, fetched and checked before the device is touched.
 _OF_BITSTREAM = re.compile(r'\b(bitstream|Glance)\b', re.IGNORECASE)
 
-#: What a binding says whose host was silent: db/client_arqs.py.
+#: In the reason of a binding whose host was silent: db/client_arqs.py.
 _OF_SILENT_HOST = re.compile(r'\bhas not reported for\b')
 
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a host has found amiss, and whether it has repaired that.
+"""Something that a host has found amiss, and whether it repaired that.
 
 A host compares its journal, libvirt's guests, the accelerator API, Placement
 and its devices. Its report has what the last comparisons have found.
@@ -44,11 +44,11 @@ class Kind(enum.StrEnum):
     PARTITION = 'partition'
     #: A file of the journal is damaged.
     JOURNAL = 'journal'
-    #: What a server held is not given back yet.
+    #: The devices that a server held are not given back yet.
     NOT_RELEASED = 'not_released'
     #: The devices of a server are not made again yet.
     NOT_MADE = 'not_made'
-    #: What a server holds was held for nobody, or was not known.
+    #: The devices of a server were held for nobody, or were not known.
     BINDING = 'binding'
     #: The host has not made its own what the API says that a server holds.
     NOT_TAKEN_OVER = 'not_taken_over'
@@ -168,7 +168,7 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        """What an administrator can do, empty if nobody knows."""
+        """The administrator's remedy, empty if nobody knows one."""
         if self.is_repaired:
             return 'none: the host has repaired it'
         return _REMEDIES.get(self.kind, '').replace(

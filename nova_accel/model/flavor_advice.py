@@ -49,7 +49,7 @@ Profiles = Mapping[str, Sequence[Mapping[str, str]]]
 
 
 class Flavor(NamedTuple):
-    """What Nova has of a flavor."""
+    """A flavor of Nova's."""
 
     name: str
     memory_mib: int

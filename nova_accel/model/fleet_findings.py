@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the hosts of the fleet have found amiss, and where."""
+"""The findings of all hosts, and where they are."""
 
 from collections.abc import Iterator
 import datetime
@@ -21,7 +21,7 @@ from nova_accel.model import fleet_sources
 
 
 class Finding(NamedTuple):
-    """What a host has found; ``since`` is when it first said so.
+    """A finding of a host; ``since`` is when it first said so.
 
     ``devices`` are the uuids of the devices that it is about, as far as the
     database has them.
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """What the host has done about it."""
+        """The host's answer to it, in words."""
         return (
             'the host has repaired it'
             if self.what.is_repaired

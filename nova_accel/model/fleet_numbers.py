@@ -91,7 +91,7 @@ class BoundArq:
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """What one reading of the database gives.
+    """The numbers of one reading of the database.
 
     ``units`` has the number of units of a resource class in a state.
     ``faulty_devices`` are devices with a fault. ``arqs`` has the number of

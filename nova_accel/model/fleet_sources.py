@@ -135,7 +135,7 @@ class Server(drift.Server):
 
 
 class Found(NamedTuple):
-    """What a host has found amiss; ``since`` is when it first said so."""
+    """A finding of a host; ``since`` is when it first said so."""
 
     hostname: str
     since: datetime.datetime

@@ -22,8 +22,8 @@ from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
 
-#: The states of Nova in which the guest of an idle server runs. That of one
-#: that is resized may be stopped.
+#: The states of Nova in which the guest of an idle server runs. A resized
+#: server may be stopped.
 _RUNNING = frozenset({'active', 'paused', 'rescued'})
 
 #: No operation of Nova makes a host look like this for a moment. A guest that
@@ -46,7 +46,7 @@ class Guests:
 
 
 def find(host: drift.Host, guests: Guests) -> Iterator[finding.Finding]:
-    """What is amiss with the guests that have accelerators, or should.
+    """Find what is amiss with guests that have accelerators, or should.
 
     The host leaves all of it alone. Something that an operation of Nova may
     explain is not amiss. ``host`` is read before or after the guests: what is
@@ -79,7 +79,7 @@ def _should_run(host: drift.Host, server: drift.Server | None) -> bool:
 def _of_server(
     held: host_binding.Binding, guests: Guests
 ) -> Iterator[finding.Finding]:
-    """What is amiss with the guest of a server that runs by Nova."""
+    """Find what is amiss with the guest of a server that runs by Nova."""
     uuid = held.instance_uuid
     if uuid not in guests.devices:
         yield finding.Finding(

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the parts of a host have found amiss, as of now."""
+"""The present findings of all parts of a host."""
 
 from collections.abc import Iterable
 
@@ -20,8 +20,8 @@ from nova_accel.model import finding
 class Findings:
     """The findings of one host, from all its parts.
 
-    What a part has left alone is here until the part does not find it any
-    more. What it has repaired is here until the end of the next round. A
+    A finding that a part has left alone is here until the part does not find
+    it any more. A repaired one is here until the end of the next round. A
     round is a comparison of the whole host.
 
     Several threads may call it.
@@ -53,7 +53,7 @@ class Findings:
         self._round += 1
 
     def of(self, part: str) -> tuple[finding.Finding, ...]:
-        """What a part has left alone."""
+        """The findings that a part has left alone."""
         return self._left.get(part, ())
 
     def all(self) -> frozenset[finding.Finding]:

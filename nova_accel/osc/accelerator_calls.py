@@ -86,7 +86,7 @@ def pages(
     query: dict[str, str] | None = None,
     version: str = MICROVERSION,
 ) -> Iterator[Any]:
-    """What all pages of a list have below its name, page by page.
+    """Read all pages of a list: the values below its name, page by page.
 
     :param name: of the list in the body
     :param query: the arguments of the first page

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What Nova and the accelerator API know of the servers of one host."""
+"""The servers of one host, by Nova and by the accelerator API."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ _BODIES: Mapping[draining.Way, dict[str, Any]] = {
 
 
 class Holding(NamedTuple):
-    """What a server has of a host: the kinds of units, and the profiles."""
+    """The kinds of units that a server has of a host, and the profiles."""
 
     kinds: frozenset[str]
     profiles: frozenset[str]

@@ -30,7 +30,7 @@ _PLACEMENT_VERSION = '1.22'
 
 
 class Sources:
-    """What the token of an administrator leads to.
+    """The sources that the token of an administrator leads to.
 
     :param app: the program, of a command
     :param hostname: the only host to read, None for all

@@ -31,7 +31,7 @@ from nova_accel.osc import nova_calls
 
 Way = draining.Way
 
-#: What reading from Nova or the API may raise. The next look may succeed.
+#: Faults of reading from Nova or the API. The next look may succeed.
 _TROUBLE = (exceptions.CommandError, ks_exceptions.ClientException)
 
 _POLL_S = 2.0
@@ -79,7 +79,7 @@ class Progress(NamedTuple):
 
 @dataclasses.dataclass
 class _Known:
-    """What one run knows of one server.
+    """The knowledge of one run of one server.
 
     ``failed`` are the ways that were tried in vain, ``going`` the one that
     goes on, ``done`` the last one that led away. ``left_since`` is when its

@@ -76,8 +76,8 @@ class Audit(commands.List):
     """Show where the sources disagree, with remedies.
 
     The exit status is 0 if they agree, 1 if they do not, and 2 if that could
-    not be found out. What Nova's own PCI tracker has given away is not in its
-    API: "nova-accel-manage fleet list --drift" compares that, too.
+    not be found out. Nova's API does not tell what its own PCI tracker has
+    given away: "nova-accel-manage fleet list --drift" compares that, too.
     """
 
     _sources: fleet_reading.Sources

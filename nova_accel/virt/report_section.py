@@ -25,7 +25,7 @@ MAX_DEVICES = 500
 
 
 def facts(node: host_view.Node, board: host_view.Board) -> dict[str, Any]:
-    """What the host knows of its devices at the moment."""
+    """The present knowledge of the host of its devices."""
     view, orders = board.view, board.orders
     devices = [
         _device(view.node_uuid, device, orders)

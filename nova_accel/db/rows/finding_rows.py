@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a host has found amiss, replaced by what its report says.
+"""The findings of a host, replaced by those in its report.
 
 Everything here is a part of its caller's transaction.
 """
@@ -27,7 +27,7 @@ from nova_accel.db import schema
 
 _FINDINGS = schema.FINDINGS
 
-#: What makes two findings the same, whatever their words.
+#: Two findings are the same if these are, whatever their words.
 _SAME = ('kind', 'instance_uuid', 'device')
 
 _FACTS = ('kind', 'is_repaired', 'instance_uuid', 'device', 'words')

@@ -113,7 +113,7 @@ def _within(
 
 
 def _largest(places: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Those of the places of a tree that are within no other one."""
+    """The places of a tree that are within no other one."""
     found: list[frozenset[str]] = []
     for place in sorted(places, key=len, reverse=True):
         if not any(place <= other for other in found):
@@ -134,7 +134,7 @@ def _merged(
 ) -> list[Part]:
     """The parts, of which small ones are made one as long as they may be.
 
-    Those that fit few others come first, so that they are not left over.
+    Parts that fit few others come first, so that they are not left over.
     """
     merged = list(found)
     while True:

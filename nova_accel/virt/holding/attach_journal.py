@@ -171,7 +171,7 @@ class Journal:
         return self._files.entries()
 
     def damaged(self) -> list[tuple[str | None, str]]:
-        """What is wrong with each entry that could not be understood.
+        """Tell what is wrong with each entry that could not be understood.
 
         :returns: the instance, if the name of the file says it, and the words
         """

@@ -54,7 +54,7 @@ class Try:
         instance_uuid: str | None = None,
         device: str | None = None,
     ) -> list[finding.Finding]:
-        """What was amiss: repaired, if the step is done.
+        """The finding of what was amiss: repaired, if the step is done.
 
         :param words: what was amiss, and what the step does about it
         """

@@ -92,7 +92,7 @@ class Reconciler:
         self._hurry = hurry
         self._compared_at = time.monotonic()
         self._stale: frozenset[str] = frozenset()
-        # What the last look at the guests had.
+        # The findings of the last look at the guests.
         self._suspected: frozenset[finding.Finding] = frozenset()
 
     def run(self) -> None:
@@ -224,7 +224,7 @@ class Reconciler:
         self._put(_GUESTS, _GUESTS_NOT_COMPARED, lambda: self._of_guests(host))
 
     def _of_guests(self, host: drift.Host) -> Iterator[finding.Finding]:
-        """What is amiss with guests, and was so a moment ago.
+        """Find what is amiss with guests, and was so a moment ago.
 
         Nova's word is asked again only if something seems to be amiss.
         """

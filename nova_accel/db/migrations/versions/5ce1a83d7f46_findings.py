@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the hosts have found amiss.
+"""The findings of all hosts.
 
 One table more: the release before works with it, too. It does not know that a
 host has findings, so they go with the row of the host.

@@ -30,8 +30,8 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.model import drift
-from nova_accel.model import fleet_sources
 from nova_accel.model.cyborg import hosts
+from nova_accel.model.fleet import fleet_sources
 
 _GIVEN_AWAY = (
     fields.PciDeviceStatus.CLAIMED,

@@ -17,7 +17,7 @@ import argparse
 
 from nova_accel.cmd import cells
 from nova_accel.cmd import fleet_reading
-from nova_accel.model import fleet
+from nova_accel.model.fleet import fleet
 from nova_accel.overview import columns
 from nova_accel.overview import commands
 

@@ -16,7 +16,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_accel.cmd import check_result
 from nova_accel.cmd import fleet_reading
-from nova_accel.model import fleet_drift
+from nova_accel.model.fleet import fleet_drift
 
 
 def check_double() -> upgradecheck.Result:

@@ -20,8 +20,8 @@ from nova_accel import conf
 from nova_accel.cmd import cells
 from nova_accel.cmd import placement_call
 from nova_accel.db import fleet as fleet_db
-from nova_accel.model import fleet
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import reading
 
 CONF = conf.CONF

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import finding
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_sources
 
 _FINDINGS = schema.FINDINGS
 

@@ -27,9 +27,9 @@ from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
-from nova_accel.model import fleet_sources
-from nova_accel.model import host_drain
 from nova_accel.model import usability
+from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.fleet import host_drain
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -38,7 +38,7 @@ _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 _FINDINGS = schema.FINDINGS
 
-#: The fields of :class:`nova_accel.model.fleet_sources.Arq`.
+#: The fields of :class:`nova_accel.model.fleet.fleet_sources.Arq`.
 _ARQ = (
     _ARQS.c.uuid,
     _ARQS.c.state,

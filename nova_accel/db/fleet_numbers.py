@@ -26,8 +26,8 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.model import arq_types
-from nova_accel.model import fleet_numbers
 from nova_accel.model import hardware
+from nova_accel.model.fleet import fleet_numbers
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES

@@ -25,11 +25,11 @@ from importlib import metadata
 
 from prometheus_client import core
 
+from nova_accel.metrics import dcgm
 from nova_accel.model import arq_types
-from nova_accel.model import dcgm
 from nova_accel.model import failure_cause
 from nova_accel.model import finding
-from nova_accel.model import fleet_numbers
+from nova_accel.model.fleet import fleet_numbers
 
 _Numbers = fleet_numbers.Numbers
 _State = fleet_numbers.UnitState

@@ -21,7 +21,7 @@ from urllib import parse
 
 from osc_lib.command import command
 
-from nova_accel.model import fleet
+from nova_accel.model.fleet import fleet
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import fleet_reading
 from nova_accel.overview import columns

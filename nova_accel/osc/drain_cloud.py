@@ -24,7 +24,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 from osc_lib import exceptions
 
 from nova_accel.model import device_profile
-from nova_accel.model import draining
+from nova_accel.model.fleet import draining
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import nova_calls
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_accel.model import fleet_sources
-from nova_accel.model import fleet_wire
+from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.fleet import fleet_wire
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import nova_servers
 

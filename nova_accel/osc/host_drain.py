@@ -27,7 +27,7 @@ from rich import console
 from rich import progress
 
 from nova_accel import exceptions as our_exceptions
-from nova_accel.model import host_drain
+from nova_accel.model.fleet import host_drain
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import host_emptying

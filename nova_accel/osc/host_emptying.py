@@ -25,7 +25,7 @@ from typing import Protocol
 from keystoneauth1 import exceptions as ks_exceptions
 from osc_lib import exceptions
 
-from nova_accel.model import draining
+from nova_accel.model.fleet import draining
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import nova_calls
 

@@ -22,7 +22,7 @@ from openstack.compute.v2 import migration
 from openstack.compute.v2 import server
 
 from nova_accel.model import drift
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import parallel
 
 #: It has the flavor's name in a server, the uuid of a migration, and tells

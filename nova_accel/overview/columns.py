@@ -16,10 +16,10 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
-from nova_accel.model import fleet
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_findings
 from nova_accel.model import reason
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_findings
 
 #: The columns of units, each with its key in JSON; the short list has the
 #: first ones.

@@ -22,7 +22,7 @@ from typing import Any
 from cliff import command
 from cliff import lister
 
-from nova_accel.model import fleet
+from nova_accel.model.fleet import fleet
 from nova_accel.overview import columns
 from nova_accel.overview import fleet_map
 from nova_accel.state import durable_file

@@ -26,10 +26,10 @@ from typing import NamedTuple
 
 import jinja2
 
-from nova_accel.model import fleet
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_findings
 from nova_accel.model import reason
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_findings
 
 #: The letter of a state beside its colour. The two states of a healthy fleet
 #: have none.

@@ -17,10 +17,10 @@ from collections.abc import Iterable
 from typing import Any
 from typing import Protocol
 
-from nova_accel.model import fleet
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_sources
 from nova_accel.model import naming
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import parallel
 
 _Allocations = dict[str, dict[str, dict[str, int]]]

@@ -21,11 +21,11 @@ import itertools
 import random
 
 from nova_accel.model import finding
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import usability
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_sources
 
 #: Product, resource class, units of a device, the name of its parts.
 PRODUCTS = (

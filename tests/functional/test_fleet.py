@@ -21,9 +21,9 @@ from functional import base
 from functional import one_server
 from nova_accel.cmd import cells
 from nova_accel.cmd import fleet_reading
-from nova_accel.model import fleet
-from nova_accel.model import fleet_drift
 from nova_accel.model import naming
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_drift
 from nova_accel.testing import devices
 
 Kind = fleet_drift.Kind

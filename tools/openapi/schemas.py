@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq_types
-from nova_accel.model import fleet
+from nova_accel.model.fleet import fleet
 
 Schema = scalars.Schema
 

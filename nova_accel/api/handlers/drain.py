@@ -19,7 +19,7 @@ import webob
 
 from nova_accel.api import request
 from nova_accel.db import draining
-from nova_accel.model import host_drain
+from nova_accel.model.fleet import host_drain
 
 
 def list_drains(req: webob.Request) -> webob.Response:

@@ -20,8 +20,8 @@ from nova_accel import conf
 from nova_accel.api import paging
 from nova_accel.api import request
 from nova_accel.db import fleet as fleet_db
-from nova_accel.model import fleet_wire
 from nova_accel.model import paging as paging_model
+from nova_accel.model.fleet import fleet_wire
 
 CONF = conf.CONF
 

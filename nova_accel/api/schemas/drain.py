@@ -13,7 +13,7 @@
 """``/hosts/{hostname}/drain``: a host whose devices nobody is to get."""
 
 from nova_accel.api.schemas import scalars
-from nova_accel.model import host_drain
+from nova_accel.model.fleet import host_drain
 
 #: ``until`` is checked as a time, too.
 DRAIN = scalars.strict_object(

@@ -27,7 +27,7 @@ import testtools
 from nova_accel.cmd import status
 from nova_accel.db import engine
 from nova_accel.db import migration
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_sources
 
 SCHEDULER = """
 [filter_scheduler]
@@ -67,7 +67,7 @@ class CheckTestCase(testtools.TestCase):
 
     :ivar flavors: those of Nova
     :ivar passed_through: by Nova's own PCI tracker, as in
-        :class:`nova_accel.model.fleet_sources.Nova`
+        :class:`nova_accel.model.fleet.fleet_sources.Nova`
     """
 
     def setUp(self) -> None:

@@ -23,8 +23,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.cmd import fleet as fleet_command
 from nova_accel.model import finding
-from nova_accel.model import fleet
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
 
 

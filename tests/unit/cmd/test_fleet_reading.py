@@ -17,8 +17,8 @@ from typing import Any
 import fixtures
 
 from nova_accel.cmd import fleet_reading
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_sources
 from unit.cmd import base
 
 Kind = fleet_drift.Kind

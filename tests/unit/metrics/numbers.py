@@ -17,7 +17,7 @@ import datetime
 from typing import Any
 
 from nova_accel.model import failure_cause
-from nova_accel.model import fleet_numbers
+from nova_accel.model.fleet import fleet_numbers
 
 _State = fleet_numbers.UnitState
 

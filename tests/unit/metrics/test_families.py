@@ -16,7 +16,7 @@ from prometheus_client import core
 import testtools
 
 from nova_accel.metrics import families
-from nova_accel.model import fleet_numbers
+from nova_accel.model.fleet import fleet_numbers
 from unit.metrics import numbers
 
 _State = fleet_numbers.UnitState

@@ -20,7 +20,7 @@ from oslo_utils import uuidutils
 
 from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
-from nova_accel.model import draining
+from nova_accel.model.fleet import draining
 from nova_accel.osc import drain_cloud
 from nova_accel.testing import reports
 from unit.osc import base

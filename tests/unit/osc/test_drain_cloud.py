@@ -12,7 +12,7 @@
 
 from osc_lib import exceptions
 
-from nova_accel.model import draining as model
+from nova_accel.model.fleet import draining as model
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import nova_calls
 from unit.osc import draining

@@ -18,7 +18,7 @@ from osc_lib import exceptions
 
 from nova_accel.db import draining as draining_db
 from nova_accel.db import host_arqs
-from nova_accel.model import host_drain as model
+from nova_accel.model.fleet import host_drain as model
 from nova_accel.osc import host_drain
 from nova_accel.osc import host_emptying
 from unit.osc import draining

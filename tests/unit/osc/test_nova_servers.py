@@ -13,7 +13,7 @@
 import testtools
 
 from nova_accel.model import drift
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.osc import nova_servers
 from unit.osc import listed_servers
 

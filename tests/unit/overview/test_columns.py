@@ -14,8 +14,8 @@ import json
 
 import testtools
 
-from nova_accel.model import fleet
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import columns
 from nova_accel.testing import simulated_fleet
 

@@ -16,7 +16,7 @@ import types
 
 import testtools
 
-from nova_accel.model import fleet
+from nova_accel.model.fleet import fleet
 from nova_accel.overview import columns
 from nova_accel.overview import commands
 from nova_accel.testing import simulated_fleet

@@ -23,9 +23,9 @@ import fixtures
 import testtools
 
 from nova_accel.model import finding
-from nova_accel.model import fleet
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import fleet_map
 from nova_accel.testing import simulated_fleet
 

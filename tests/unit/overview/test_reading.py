@@ -17,10 +17,10 @@ from typing import Any
 import testtools
 
 from nova_accel.model import arq_types
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
 from nova_accel.model import usability
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import reading
 
 Kind = fleet_drift.Kind

@@ -20,7 +20,7 @@ import time
 from typing import Any
 from typing import TypeVar
 
-from nova_accel.model import fleet
+from nova_accel.model.fleet import fleet
 from nova_accel.overview import fleet_map
 from nova_accel.testing import simulated_fleet
 from rig.benchmark import subcommands

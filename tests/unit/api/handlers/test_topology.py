@@ -17,7 +17,7 @@ import fixtures
 
 from nova_accel import conf
 from nova_accel.db import fleet
-from nova_accel.model import fleet_wire
+from nova_accel.model.fleet import fleet_wire
 from nova_accel.testing import reports
 from unit.api import base
 

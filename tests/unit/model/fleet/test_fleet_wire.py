@@ -17,10 +17,10 @@ from typing import Any
 import testtools
 
 from nova_accel.model import finding
-from nova_accel.model import fleet
-from nova_accel.model import fleet_sources
-from nova_accel.model import fleet_wire
-from nova_accel.model import host_drain
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.fleet import fleet_wire
+from nova_accel.model.fleet import host_drain
 from nova_accel.testing import simulated_fleet
 
 _SIMULATED = simulated_fleet.SimulatedFleet(48)

@@ -27,8 +27,8 @@ from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
-from nova_accel.model import host_drain
 from nova_accel.model import usability
+from nova_accel.model.fleet import host_drain
 
 
 class Host(NamedTuple):

@@ -13,7 +13,7 @@
 
 import testtools
 
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
 
 

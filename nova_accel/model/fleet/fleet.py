@@ -20,11 +20,11 @@ from collections.abc import Mapping
 import enum
 from typing import NamedTuple
 
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_findings
-from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
 from nova_accel.model import usability
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_findings
+from nova_accel.model.fleet import fleet_sources
 
 
 class State(enum.StrEnum):

@@ -17,11 +17,11 @@ from typing import Any
 
 import testtools
 
-from nova_accel.model import fleet
-from nova_accel.model import fleet_drift
 from nova_accel.model import hardware
-from nova_accel.model import host_drain
 from nova_accel.model import usability
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import host_drain
 from nova_accel.testing import simulated_fleet
 
 State = fleet.State

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import host_drain
+from nova_accel.model.fleet import host_drain
 
 _END = datetime.datetime(2026, 11, 24, 6, tzinfo=datetime.UTC)
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import dcgm
+from nova_accel.metrics import dcgm
 
 
 class BusIdTest(testtools.TestCase):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import fleet_numbers
+from nova_accel.model.fleet import fleet_numbers
 
 _State = fleet_numbers.UnitState
 

@@ -18,9 +18,9 @@ import hypothesis
 from hypothesis import strategies
 import testtools
 
-from nova_accel.model import fleet_drift
-from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
+from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
 
 Kind = fleet_drift.Kind

@@ -13,8 +13,8 @@
 import testtools
 
 from nova_accel.model import finding
-from nova_accel.model import fleet_findings
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_findings
+from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
 
 

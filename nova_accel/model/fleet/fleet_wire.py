@@ -20,10 +20,10 @@ from typing import Any
 
 from nova_accel.model import arq_types
 from nova_accel.model import finding
-from nova_accel.model import fleet
-from nova_accel.model import fleet_sources
-from nova_accel.model import host_drain
 from nova_accel.model import usability
+from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.fleet import host_drain
 
 _Json = dict[str, Any]
 

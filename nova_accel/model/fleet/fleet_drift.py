@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 from nova_accel.model import arq_types
 from nova_accel.model import drift
-from nova_accel.model import fleet_sources
 from nova_accel.model import hardware
 from nova_accel.model import reason
+from nova_accel.model.fleet import fleet_sources
 
 #: How many ARQs a text names.
 _NAMED = 2

@@ -14,7 +14,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import draining
+from nova_accel.model.fleet import draining
 
 Resize = draining.Resize
 Way = draining.Way

@@ -17,7 +17,7 @@ import datetime
 from typing import NamedTuple
 
 from nova_accel.model import finding
-from nova_accel.model import fleet_sources
+from nova_accel.model.fleet import fleet_sources
 
 
 class Finding(NamedTuple):

@@ -56,22 +56,7 @@ class ImportCyborg(lister.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument(
-            '--from-config',
-            dest='config',
-            metavar='<file>',
-            help='the cyborg.conf whose [database] says where the database is',
-        )
-        source.add_argument(
-            '--from',
-            dest='url',
-            metavar='<url>',
-            help=(
-                'the URL of the database, which all users of this machine can '
-                'see while the command runs'
-            ),
-        )
+        _add_source(parser)
         parser.add_argument(
             '--host',
             action='append',
@@ -178,6 +163,25 @@ class ImportCyborg(lister.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterable[tuple[str, str]]]:
         return COLUMNS, ((each.what, each.result) for each in self._results)
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        '--from-config',
+        dest='config',
+        metavar='<file>',
+        help='the cyborg.conf whose [database] says where the database is',
+    )
+    source.add_argument(
+        '--from',
+        dest='url',
+        metavar='<url>',
+        help=(
+            'the URL of the database, which all users of this machine can '
+            'see while the command runs'
+        ),
+    )
 
 
 def _check(parsed_args: argparse.Namespace) -> None:

@@ -84,15 +84,14 @@ def report(
     :param digest: a text that differs when the devices or findings differ
     :param orders_seen: the revision of the orders that the host knows
     :param contract: the one that the report keeps to
-    :param part: which part of a report this is, from zero; None if it is
-        whole
+    :param part: the number of a part, from zero; None if it is whole
     :param others: with the last part, the uuids of the devices in the parts
         before
     :param findings: with devices, what the host has found amiss, in the form
         of :meth:`nova_accel.model.finding.Finding.to_dict`. A report in parts
         has them in its last one
-    :returns: the orders. None if they and the digest are unchanged, which
-        takes one statement, and None if further parts are to come
+    :returns: the orders. None if further parts are to come, and None if the
+        orders and the digest are unchanged, by one statement
     :raises NotFound: the devices have changed, and are not given
     :raises Conflict: a device is another host's; or the parts before are not
         known, so that the host has to begin the report again
@@ -104,17 +103,12 @@ def report(
         'report_digest': digest,
         'contract': contract,
     }
-    same = sa.and_(
-        _HOSTS.c.hostname == hostname,
-        *(_HOSTS.c[name] == value for name, value in facts.items()),
-    )
     with engine.writer() as connection:
         if part is None:
-            if orders_seen is not None and _update_host(
-                connection, sa.and_(same, _HOSTS.c.orders == orders_seen), {}
-            ):
+            seen = {} if orders_seen is None else {'orders': orders_seen}
+            if seen and _is_unchanged(connection, hostname, facts | seen):
                 return None
-            if _update_host(connection, same, {}):
+            if _is_unchanged(connection, hostname, facts):
                 return host_orders.read(connection, hostname)
         if devices is None:
             raise exceptions.NotFound(
@@ -129,6 +123,16 @@ def report(
             return None
         finding_rows.replace(connection, hostname, findings)
         return host_orders.read(connection, hostname)
+
+
+def _is_unchanged(
+    connection: sa.Connection, hostname: str, facts: Mapping[str, Any]
+) -> bool:
+    """Note that a host has reported, if its row has these facts."""
+    has_facts = (_HOSTS.c[name] == value for name, value in facts.items())
+    return _update_host(
+        connection, sa.and_(_HOSTS.c.hostname == hostname, *has_facts), {}
+    )
 
 
 def _put_host(

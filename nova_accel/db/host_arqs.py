@@ -309,18 +309,7 @@ def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
 
 
 def _bind(connection: sa.Connection, request: Request) -> None:
-    if request.groups:
-        profile: device_profile_db.RequestedProfile = {
-            'name': request.device_profile_name,
-            'groups': request.groups,
-        }
-    else:
-        profile = device_profile_db.read_requested(
-            connection,
-            request.device_profile_name,
-            device_profile_db.RequestedProfile,
-            device_profile_db.REQUESTED,
-        )
+    profile = _profile(connection, request)
     stock = free_handles.read(
         connection,
         [
@@ -372,6 +361,23 @@ def _bind(connection: sa.Connection, request: Request) -> None:
     )
     attach_handle.take(connection, allotted.arqs)
     demand_rows.count(connection, [row['group'] for row in arqs])
+
+
+def _profile(
+    connection: sa.Connection, request: Request
+) -> device_profile_db.RequestedProfile:
+    """The profile with the groups of the request, or as it is now."""
+    if request.groups:
+        return {
+            'name': request.device_profile_name,
+            'groups': request.groups,
+        }
+    return device_profile_db.read_requested(
+        connection,
+        request.device_profile_name,
+        device_profile_db.RequestedProfile,
+        device_profile_db.REQUESTED,
+    )
 
 
 def _rows(

@@ -19,6 +19,7 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from collections.abc import Set
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -70,22 +71,7 @@ def replace(
     known = {table: present[table] | wanted[table] for table in wanted}
     _leave(present, others or ())
     _check_own(hostname, present[_DEVICES])
-    at = schema.now()
-    _put(
-        connection,
-        _DEVICES,
-        wanted[_DEVICES],
-        present[_DEVICES],
-        {
-            **_status_of_new(
-                connection,
-                hostname,
-                wanted[_DEVICES].keys() - present[_DEVICES].keys(),
-            ),
-            'created_at': at,
-        },
-        {'updated_at': at},
-    )
+    _put_devices(connection, hostname, wanted[_DEVICES], present[_DEVICES])
     _put(
         connection,
         _DEPLOYABLES,
@@ -98,8 +84,29 @@ def replace(
     gone = {
         table: present[table].keys() - wanted[table].keys() for table in wanted
     }
+    gone[_HANDLES] |= _let_heirs_follow(
+        connection, hostname, known, wanted, present, gone, others is None
+    )
+    _remove(connection, {table: list(gone[table]) for table in gone})
+
+
+def _let_heirs_follow(
+    connection: sa.Connection,
+    hostname: str,
+    known: Mapping[sa.Table, reported_rows.Rows],
+    wanted: Mapping[sa.Table, reported_rows.Rows],
+    present: Mapping[sa.Table, reported_rows.Rows],
+    gone: Mapping[sa.Table, Collection[str]],
+    is_a_part: bool,
+) -> Set[str]:
+    """Give ARQs, providers and states to rows that have a new uuid.
+
+    :param known: all rows of the host, and of the parts before
+    :param is_a_part: whether other devices of the host are not told of
+    :returns: the handles whose ARQs have gone to another one
+    """
     stale = {uuid: known[_HANDLES][uuid] for uuid in gone[_HANDLES]}
-    if others is None and wanted[_HANDLES].keys() - present[_HANDLES].keys():
+    if is_a_part and wanted[_HANDLES].keys() - present[_HANDLES].keys():
         stale |= _read(
             connection,
             _HANDLES,
@@ -117,8 +124,25 @@ def replace(
         or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid')
     ):
         renamed_handles.let_providers_follow(connection, hostname)
-    gone[_HANDLES] |= renamed.keys()
-    _remove(connection, {table: list(gone[table]) for table in gone})
+    return renamed.keys()
+
+
+def _put_devices(
+    connection: sa.Connection,
+    hostname: str,
+    wanted: reported_rows.Rows,
+    present: reported_rows.Rows,
+) -> None:
+    at = schema.now()
+    new = _status_of_new(connection, hostname, wanted.keys() - present.keys())
+    _put(
+        connection,
+        _DEVICES,
+        wanted,
+        present,
+        {**new, 'created_at': at},
+        {'updated_at': at},
+    )
 
 
 def _status_of_new(

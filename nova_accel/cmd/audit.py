@@ -31,6 +31,7 @@ from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import host_binding
+from nova_accel.overview import answering
 
 CONF = conf.CONF
 
@@ -41,9 +42,6 @@ PAGE = 100
 FORGOTTEN_AFTER = datetime.timedelta(days=1)
 
 COLUMNS = ('Host', 'Server', 'Role', 'ARQs', 'What is wrong', 'Remedy')
-
-#: The exit status if the audit failed.
-UNKNOWN = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Finding:
         )
 
 
-class Audit(lister.Lister):
+class Audit(answering.Answering, lister.Lister):
     """Show accelerators that are held for nobody.
 
     The exit status is 0 if there are none or all are freed, 1 if some are
@@ -90,15 +88,9 @@ class Audit(lister.Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        try:
-            cells.connect()
-            super().run(parsed_args)
-        except Exception as error:
-            if self.app.options.debug:
-                raise
-            self.app.stderr.write(f'{error}\n')
-            return UNKNOWN
+    def answer(self, parsed_args: argparse.Namespace) -> int:
+        cells.connect()
+        lister.Lister.run(self, parsed_args)
         return 1 if self._left else 0
 
     def take_action(

@@ -31,16 +31,15 @@ from nova_accel.cmd import cyborg_steps
 from nova_accel.model import extra_specs
 from nova_accel.model.cyborg import mapping
 from nova_accel.model.cyborg import snapshot
+from nova_accel.overview import answering
 from nova_accel.state import durable_file
 
 COLUMNS = ('What', 'Result')
 
 LEFT = 1
 
-UNKNOWN = 2
 
-
-class ImportCyborg(lister.Lister):
+class ImportCyborg(answering.Answering, lister.Lister):
     """Move from Cyborg 16 or 17 to nova_accel, and back, host by host.
 
     Cyborg's services must not run any more. Without further options, all that
@@ -102,17 +101,11 @@ class ImportCyborg(lister.Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        try:
-            _check(parsed_args)
-            cells.connect()
-            self._results = tuple(self._do(parsed_args))
-            self._show(parsed_args)
-        except Exception as error:
-            if self.app.options.debug:
-                raise
-            self.app.stderr.write(f'{error}\n')
-            return UNKNOWN
+    def answer(self, parsed_args: argparse.Namespace) -> int:
+        _check(parsed_args)
+        cells.connect()
+        self._results = tuple(self._do(parsed_args))
+        self._show(parsed_args)
         return 0 if all(each.is_done for each in self._results) else LEFT
 
     def _do(
@@ -157,7 +150,7 @@ class ImportCyborg(lister.Lister):
             )
             self.app.stdout.write('\n')
         else:
-            super().run(parsed_args)
+            lister.Lister.run(self, parsed_args)
 
     def take_action(
         self, parsed_args: argparse.Namespace

@@ -20,14 +20,12 @@ from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import embedded_flavor
 from nova_accel.model import device_profile
+from nova_accel.overview import answering
 
 COLUMNS = ('Server', 'Result')
 
-#: The exit status if nothing is known of any server.
-UNKNOWN = 2
 
-
-class _ToKey(lister.Lister):
+class _ToKey(answering.Answering, lister.Lister):
     """A command that changes the key of servers.
 
     The exit status is 0 if all servers have the key now, 1 if some could not
@@ -48,15 +46,9 @@ class _ToKey(lister.Lister):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        try:
-            cells.connect()
-            super().run(parsed_args)
-        except Exception as error:
-            if self.app.options.debug:
-                raise
-            self.app.stderr.write(f'{error}\n')
-            return UNKNOWN
+    def answer(self, parsed_args: argparse.Namespace) -> int:
+        cells.connect()
+        lister.Lister.run(self, parsed_args)
         return 0 if self._are_all_changed else 1
 
     def take_action(

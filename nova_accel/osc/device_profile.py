@@ -12,72 +12,34 @@
 
 """``openstack accelerator device profile explain``."""
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 from urllib import parse
 
-from osc_lib.command import command
-
 from nova_accel.model import reason
 from nova_accel.osc import accelerator_calls
+from nova_accel.overview import explaining
 
 #: The microversion from which on an explanation has pages.
 _MICROVERSION = '2.8'
 
-COLUMNS = (
-    'Group',
-    'Host',
-    'Resource provider',
-    'Class',
-    'Total',
-    'Free',
-    'Why it cannot serve the group',
-)
 
-_Row = tuple[int, str, str, str, int, int, str]
-
-
-class Explain(command.Lister):
-    """Show which hosts could serve a device profile, and why others cannot.
-
-    The groups are counted from zero. The last column is empty for a resource
-    provider that can serve the group now.
-    """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'profile',
-            metavar='<profile>',
-            help='the name or uuid of the device profile',
-        )
-        parser.add_argument(
-            '--host',
-            metavar='<hostname>',
-            help="show one host, by Nova's name of the hypervisor",
-        )
-        return parser
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], Iterator[_Row]]:
-        query = (
-            {} if parsed_args.host is None else {'hostname': parsed_args.host}
-        )
-        return COLUMNS, _rows(
+class Explain(explaining.Explain):
+    def rows(
+        self, profile: str, hostname: str | None
+    ) -> Iterator[explaining.Row]:
+        return _rows(
             accelerator_calls.pages(
                 accelerator_calls.client_of(self.app),
-                f'/device_profiles/{parse.quote(parsed_args.profile, "")}'
-                '/explain',
+                f'/device_profiles/{parse.quote(profile, "")}/explain',
                 'explain',
-                query,
+                {} if hostname is None else {'hostname': hostname},
                 _MICROVERSION,
             )
         )
 
 
-def _rows(pages: Iterator[Any]) -> Iterator[_Row]:
+def _rows(pages: Iterator[Any]) -> Iterator[explaining.Row]:
     """The providers in the order of hosts, each with all groups."""
     for page in pages:
         yield from sorted(

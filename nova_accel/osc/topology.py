@@ -16,6 +16,7 @@ import argparse
 
 from nova_accel.model.fleet import fleet
 from nova_accel.osc import fleet_reading
+from nova_accel.overview import answering
 from nova_accel.overview import columns
 from nova_accel.overview import commands
 from nova_accel.overview import reading
@@ -95,7 +96,7 @@ class Audit(commands.List):
         self, found: fleet.Fleet, parsed_args: argparse.Namespace
     ) -> int:
         status = super().run_on(found, parsed_args)
-        return commands.UNKNOWN if self._sources.untold else status
+        return answering.UNKNOWN if self._sources.untold else status
 
     def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
         return True

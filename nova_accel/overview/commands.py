@@ -19,10 +19,10 @@ import json
 import pathlib
 from typing import Any
 
-from cliff import command
 from cliff import lister
 
 from nova_accel.model.fleet import fleet
+from nova_accel.overview import answering
 from nova_accel.overview import columns
 from nova_accel.overview import fleet_map
 from nova_accel.state import durable_file
@@ -30,9 +30,6 @@ from nova_accel.state import durable_file
 #: The exit status if sources disagree, or a host has found what it has not
 #: repaired, and somebody asked for that.
 DRIFT = 1
-
-#: The exit status if the fleet could not be read.
-UNKNOWN = 2
 
 Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
@@ -48,17 +45,11 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class OfFleet(command.Command):
+class OfFleet(answering.Answering):
     """A command that reads the fleet."""
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        try:
-            return self.run_on(self.read(parsed_args), parsed_args)
-        except Exception as error:
-            if self.app.options.debug:
-                raise
-            self.app.stderr.write(f'{error}\n')
-            return UNKNOWN
+    def answer(self, parsed_args: argparse.Namespace) -> int:
+        return self.run_on(self.read(parsed_args), parsed_args)
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         """The fleet, by the program's own way."""

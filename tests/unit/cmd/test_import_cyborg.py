@@ -27,6 +27,7 @@ from nova_accel.cmd import import_cyborg
 from nova_accel.db import device_profile
 from nova_accel.db import imports
 from nova_accel.model import drift
+from nova_accel.overview import answering
 from unit.cmd import move_base
 
 
@@ -50,7 +51,7 @@ class OptionsTestCase(testtools.TestCase):
         )
         parser = command.get_parser('import-cyborg')
         status = command.run(parser.parse_args(arguments))
-        self.assertEqual(import_cyborg.UNKNOWN, status)
+        self.assertEqual(answering.UNKNOWN, status)
         return errors.getvalue()
 
 
@@ -153,7 +154,7 @@ class TestSteps(move_base.MoveTestCase):
         }
 
     def refusal(self, *arguments: str) -> str:
-        self.assertEqual(import_cyborg.UNKNOWN, self.run_command(*arguments))
+        self.assertEqual(answering.UNKNOWN, self.run_command(*arguments))
         self.assertEqual('', self.output.getvalue())
         return self.errors.getvalue()
 

@@ -16,6 +16,7 @@ from nova_accel.cmd import explain
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile as model
 from nova_accel.osc import device_profile
+from nova_accel.overview import explaining
 from nova_accel.testing import reports
 from unit.osc import base
 
@@ -33,7 +34,7 @@ class TestExplain(base.CommandTestCase):
         groups = model.parse_groups(device_profile_db.get('gold')['groups'])
         for hostname in (None, 'compute-1'):
             self.assertEqual(
-                (explain.COLUMNS, [*explain.rows(groups, hostname)]),
+                (explaining.COLUMNS, [*explain.rows(groups, hostname)]),
                 self.listed(
                     device_profile.Explain,
                     'gold',

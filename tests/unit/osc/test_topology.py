@@ -18,6 +18,7 @@ import pathlib
 import fixtures
 
 from nova_accel.osc import topology
+from nova_accel.overview import answering
 from nova_accel.overview import columns
 from nova_accel.overview import commands
 from unit.osc import fleet
@@ -69,7 +70,7 @@ class TestRefused(fleet.FleetTestCase):
 
     def test_only_administrators(self) -> None:
         status, text = self.run_command(topology.List)
-        self.assertEqual(commands.UNKNOWN, status)
+        self.assertEqual(answering.UNKNOWN, status)
         self.assertIn('GET /topology with 403', text)
 
 
@@ -132,4 +133,4 @@ class TestAudit(fleet.FleetTestCase):
 
     def test_what_is_not_known_is_no_agreement(self) -> None:
         del self.nova.servers[fleet.SERVER]['OS-EXT-STS:vm_state']
-        self.assertEqual((commands.UNKNOWN, []), self.audit())
+        self.assertEqual((answering.UNKNOWN, []), self.audit())

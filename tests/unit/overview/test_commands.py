@@ -26,12 +26,9 @@ class _List(commands.List):
     """Shows drift of a simulated fleet."""
 
     simulated = simulated_fleet.SimulatedFleet(24)
-    error: Exception | None = None
     is_audit = True
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
-        if self.error is not None:
-            raise self.error
         return fleet.join(self.simulated.ours, self.simulated.nova)
 
     def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
@@ -45,16 +42,12 @@ class _List(commands.List):
 
 class TestList(testtools.TestCase):
     def run_command(
-        self, *arguments: str, is_debugging: bool = False, **attributes: object
+        self, *arguments: str, **attributes: object
     ) -> tuple[int, str]:
         """The exit status and what is printed."""
         output = io.StringIO()
         command = _List(
-            types.SimpleNamespace(
-                stdout=output,
-                stderr=output,
-                options=types.SimpleNamespace(debug=is_debugging),
-            ),
+            types.SimpleNamespace(stdout=output),
             None,
         )
         command.cmd_name = 'list'
@@ -77,12 +70,3 @@ class TestList(testtools.TestCase):
                     *arguments, simulated=drifted, is_audit=False
                 )[0],
             )
-
-    def test_what_cannot_be_read(self) -> None:
-        error = ValueError('no answer')
-        self.assertEqual(
-            (commands.UNKNOWN, 'no answer\n'), self.run_command(error=error)
-        )
-        self.assertRaises(
-            ValueError, self.run_command, error=error, is_debugging=True
-        )

@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from collections.abc import Iterator
+
+import testtools
+
+from nova_accel.overview import explaining
+
+
+class _Explain(explaining.Explain):
+    def rows(
+        self, profile: str, hostname: str | None
+    ) -> Iterator[explaining.Row]:
+        yield 0, hostname or 'all', profile, 'FPGA', 2, 1, ''
+
+
+class TestExplain(testtools.TestCase):
+    def explained(self, *arguments: str) -> list[explaining.Row]:
+        command = _Explain(None, None)
+        command.cmd_name = 'explain'
+        columns, rows = command.take_action(
+            command.get_parser('explain').parse_args(arguments)
+        )
+        self.assertEqual(explaining.COLUMNS, columns)
+        return list(rows)
+
+    def test_all_hosts(self) -> None:
+        self.assertEqual(
+            [(0, 'all', 'gold', 'FPGA', 2, 1, '')], self.explained('gold')
+        )
+
+    def test_one_host(self) -> None:
+        self.assertEqual(
+            [(0, 'host', 'gold', 'FPGA', 2, 1, '')],
+            self.explained('gold', '--host', 'host'),
+        )

@@ -106,9 +106,9 @@ def report(
     with engine.writer() as connection:
         if part is None:
             seen = {} if orders_seen is None else {'orders': orders_seen}
-            if seen and _is_unchanged(connection, hostname, facts | seen):
+            if seen and _note_unchanged(connection, hostname, facts | seen):
                 return None
-            if _is_unchanged(connection, hostname, facts):
+            if _note_unchanged(connection, hostname, facts):
                 return host_orders.read(connection, hostname)
         if devices is None:
             raise exceptions.NotFound(
@@ -125,7 +125,7 @@ def report(
         return host_orders.read(connection, hostname)
 
 
-def _is_unchanged(
+def _note_unchanged(
     connection: sa.Connection, hostname: str, facts: Mapping[str, Any]
 ) -> bool:
     """Note that a host has reported, if its row has these facts."""

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The whole fleet as administrators see it, whichever program they use."""
+"""Commands of administrators that several programs have, and their fleet."""

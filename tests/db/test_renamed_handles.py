@@ -20,9 +20,11 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import device
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -148,6 +150,20 @@ class TestRenamedHandles(base.DatabaseTestCase):
         )
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(self.uuids_in(_renamed()), self.uuids())
+
+    def test_a_disabled_device_stays_so_in_parts(self) -> None:
+        """Its heir is in one part, and it is gone with another."""
+        _HOST.report()
+        device.set_status(
+            _HOST.reported()[1]['uuid'], hardware.Status.MAINTAINING
+        )
+        first, second = _renamed().reported()
+        self.part([second], 0)
+        self.part([first], 1, [second['uuid']])
+        self.assertEqual(
+            {first['uuid']: 'enabled', second['uuid']: 'maintaining'},
+            {row['uuid']: row['status'] for row in self.rows(schema.DEVICES)},
+        )
 
     def part(
         self,

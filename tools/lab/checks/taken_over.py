@@ -92,11 +92,13 @@ def left_behind(evidence: registry.Evidence) -> None:
 def _host_of_cyborg(host: machine.Machine) -> Iterator[None]:
     """Nova's own driver runs there, and is ours again in the end."""
     compute.stop(host)
-    imported.take_our_providers_away(host)
-    with imported.database() as connection:
-        imported_rows.remove_host(connection, host.name)
-        imported_rows.add_host(connection, host.name, imported.providers(host))
     try:
+        imported.take_our_providers_away(host)
+        with imported.database() as connection:
+            imported_rows.remove_host(connection, host.name)
+            imported_rows.add_host(
+                connection, host.name, imported.providers(host)
+            )
         _start_novas_driver(host)
         imported.add_providers(host)
         yield

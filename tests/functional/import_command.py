@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """The command that moves a cloud from Cyborg, as a test types it."""
 
 import contextlib

@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """A move from Cyborg by the command itself, of all that two hosts have.
 
 Nova's own driver and client have made the servers. Then Cyborg's database has

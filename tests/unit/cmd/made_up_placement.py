@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """A Placement that is made up, as Nova's client calls it."""
 
 from collections.abc import Callable

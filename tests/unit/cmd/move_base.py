@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """A host that moves from Cyborg, with a Placement and a Nova made up."""
 
 from collections.abc import Callable

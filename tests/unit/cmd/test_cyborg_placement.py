@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 from collections.abc import Callable
 from collections.abc import Iterator
 import itertools

@@ -35,8 +35,19 @@ _compiled: util.LRUCache[Any, Any] = util.LRUCache(5000)
 def _create_sharing(*args: Any, **options: Any) -> sa.Engine:
     engine: sa.Engine = _create_engine(*args, **options)
     made = engine.dialect
-    dialect = _dialects.setdefault((made.name, made.driver), made)
-    engine.dialect = engine.pool._dialect = dialect
+    key = made.name, made.driver
+    if made.default_schema_name is None:
+        # It learns of its server when it first connects.
+        sa.event.listen(
+            engine,
+            'connect',
+            lambda *_: _dialects.setdefault(key, made),
+            once=True,
+        )
+    else:
+        _dialects.setdefault(key, made)
+    if key in _dialects:
+        engine.dialect = engine.pool._dialect = _dialects[key]
     engine._compiled_cache = _compiled
     return engine
 

@@ -27,8 +27,11 @@ from typing import NamedTuple
 from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import group_division
+from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.scheduler import known_stock
+from nova_accel.scheduler import our_group
+from nova_accel.scheduler import set_group
 
 #: How many answers are remembered.
 _REMEMBERED = 256
@@ -77,8 +80,13 @@ class Asked:
 
     @functools.cached_property
     def traits(self) -> frozenset[str]:
-        """All traits that matter, beside our own."""
-        return self.required | self.forbidden | self.link_traits.keys()
+        """All traits that matter."""
+        return (
+            self.required
+            | self.forbidden
+            | self.link_traits.keys()
+            | {naming.OWNERSHIP_TRAIT}
+        )
 
     @functools.cached_property
     def link_traits(self) -> Mapping[str, tuple[str, ...]]:
@@ -91,6 +99,25 @@ class Asked:
             },
             **{each.trait: each.members for each in self.sets},
         }
+
+    def request_groups(self) -> list[our_group.OurGroup]:
+        """The request groups, for one request."""
+        return [each.copy() for each in self._request_groups]
+
+    @functools.cached_property
+    def _request_groups(self) -> Sequence[our_group.OurGroup]:
+        return [
+            *(
+                our_group.make(
+                    requester_id, group, () if trait is None else (trait,)
+                )
+                for requester_id, group, trait in self.groups
+            ),
+            *(
+                set_group.make(each.requester_id, each.trait)
+                for each in self.sets
+            ),
+        ]
 
 
 def whole(

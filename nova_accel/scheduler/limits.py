@@ -19,6 +19,7 @@ they are counted here, by the same rules. Placement knows the usage.
 
 import collections
 from collections.abc import Collection
+from collections.abc import Sequence
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
@@ -26,7 +27,6 @@ from nova import exception
 from nova import objects
 from nova.compute import vm_states
 from nova.limit import utils as limit_utils
-from nova.scheduler import request_filter
 from nova.scheduler.client import report
 from openstack import exceptions as sdk_exc
 from oslo_limit import exception as limit_exc
@@ -54,16 +54,18 @@ _NO_ANSWER = (
 _HOLDS_NOTHING = frozenset({vm_states.BUILDING, vm_states.SHELVED_OFFLOADED})
 
 
-@request_filter.trace_request_filter
-def enforce_limits(
-    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+def enforce(
+    ctxt: nova_context.RequestContext,
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
 ) -> bool:
     """Refuse a request that would take a project over its limits.
 
     As in nova-api, a migration is not counted. Until a resize is confirmed,
     the old flavor counts as well as the new one.
 
-    :returns: whether the request has accelerators that are limited
+    :param groups: the groups of the request that are ours
+    :returns: whether limits were looked at
     :raises TooManyInstances: a limit is exceeded; the text names the device
         profile, each class over its limit, the limit, the usage and the wanted
         amount. Nova's own limits raise the same. Users see it after any
@@ -73,7 +75,7 @@ def enforce_limits(
     """
     if not limit_utils.use_unified_limits():
         return False
-    wanted = _wanted(request_spec)
+    wanted = _wanted(request_spec, groups)
     servers = _servers(ctxt, request_spec) if wanted else 0
     if not servers:
         return False
@@ -105,13 +107,16 @@ def enforce_limits(
     return True
 
 
-def _wanted(request_spec: 'objects.RequestSpec') -> dict[str, int]:
+def _wanted(
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
+) -> dict[str, int]:
     """Limit -> units for one server, of groups that nova-api does not know."""
     if device_profile.FLAVOR_KEY not in ownership.extra_specs(request_spec):
         return {}
     of_ports = tuple(ownership.port_profiles(request_spec))
     wanted: dict[str, int] = collections.defaultdict(int)
-    for group in ownership.our_groups(request_spec):
+    for group in groups:
         # As with Cyborg, groups of ports are not limited.
         if of_ports and group.requester_id.endswith(of_ports):
             continue

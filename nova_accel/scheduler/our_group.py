@@ -22,12 +22,14 @@ from nova.objects import request_spec as nova_request_spec
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 
+_CHANGEABLE = (dict, set)
+
 
 class OurGroup(nova_request_spec.RequestGroup):
     """A request group that only our providers can serve.
 
-    For Nova it is a RequestGroup. It lives in nova-scheduler only, and each
-    request has its own, because Nova changes it.
+    For Nova it is a RequestGroup. It lives in nova-scheduler only. Each
+    request has a copy of its own, because Nova changes it.
 
     :ivar asked: the group of the profile that it is made of. Nova's request
         groups have no place for a bitstream. Nova's copies of the request do
@@ -43,6 +45,20 @@ class OurGroup(nova_request_spec.RequestGroup):
     def obj_load_attr(self, attrname: str) -> None:
         """Set a field that is read for the first time to its default."""
         self.obj_set_defaults(attrname)
+
+    def copy(self) -> 'OurGroup':
+        """The same for another request, which shares nothing that changes.
+
+        It is many times quicker than to set the fields of a new one.
+        """
+        made = object.__new__(type(self))
+        made.__dict__.update(
+            {
+                name: value.copy() if isinstance(value, _CHANGEABLE) else value
+                for name, value in vars(self).items()
+            }
+        )
+        return made
 
     @classmethod
     def obj_name(cls) -> str:

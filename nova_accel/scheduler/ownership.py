@@ -88,15 +88,12 @@ class FlavorPart(NamedTuple):
 
 def flavor_parts(extra_specs: Mapping[str, str]) -> list[FlavorPart]:
     """The extra specs that make the groups of the flavor."""
-    matches = (
-        (utils.ResourceRequest.XS_KEYPAT.match(key), value)
-        for key, value in extra_specs.items()
-    )
-    return [
-        FlavorPart(match[1], match[2] or '', match[3], value)
-        for match, value in matches
-        if match
-    ]
+    found = []
+    for key, value in extra_specs.items():
+        match = utils.ResourceRequest.XS_KEYPAT.match(key)
+        if match:
+            found.append(FlavorPart(match[1], match[2] or '', match[3], value))
+    return found
 
 
 def exposed_suffixes(parts: Sequence[FlavorPart]) -> list[str]:

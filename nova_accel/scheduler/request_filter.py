@@ -17,7 +17,6 @@ migration, evacuation; not a rebuild). It changes nova-scheduler's own copy of
 the request, which nobody saves.
 """
 
-from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -43,7 +42,6 @@ from nova_accel.model.links import link_division
 from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region
 from nova_accel.scheduler import limits
-from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import set_group
 from nova_accel.scheduler import shortage
@@ -71,7 +69,6 @@ class _Served(NamedTuple):
     replace: bool = False
 
 
-@request_filter.trace_request_filter
 def merge_device_profile(
     ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
 ) -> bool:
@@ -89,7 +86,7 @@ def merge_device_profile(
     has_sets = [_merge(ctxt, request_spec, profile) for profile in served]
     if has_sets and extra_specs.get('group_policy') not in _GROUP_POLICIES:
         _set_group_policy(request_spec, parts, any(has_sets))
-    suffixes = ownership.exposed_suffixes(parts)
+    suffixes = ownership.exposed_suffixes(parts) if parts else []
     groups = ownership.exposed_groups(request_spec)
     if suffixes or groups:
         traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
@@ -129,26 +126,16 @@ def _served(
                 'one of them'
             )
         )
-    if not CONF.nova_accel.cyborg_compatible:
-        return [
-            _Served(extra_specs[key])
-            for key in keys
-            if key == device_profile.FLAVOR_KEY
-        ]
+    served = [
+        _Served(extra_specs[key], '', key == device_profile.CYBORG_FLAVOR_KEY)
+        for key in keys
+    ]
+    for port_uuid, name in ownership.port_profiles(request_spec).items():
+        served.append(_Served(name, port_uuid, replace=True))
     return [
-        *(
-            _Served(
-                extra_specs[key],
-                replace=key == device_profile.CYBORG_FLAVOR_KEY,
-            )
-            for key in keys
-        ),
-        *(
-            _Served(name, port_uuid, replace=True)
-            for port_uuid, name in ownership.port_profiles(
-                request_spec
-            ).items()
-        ),
+        each
+        for each in served
+        if not each.replace or CONF.nova_accel.cyborg_compatible
     ]
 
 
@@ -163,9 +150,7 @@ def _merge(
     """
     try:
         asked = _placeable(ctxt, _load(served.name), served)
-        merged = _merged(
-            request_spec, list(_request_groups(asked)), served.replace
-        )
+        _add(request_spec, asked.request_groups(), served.replace)
     except exceptions.AcceleratorError as error:
         LOG.warning(
             'Device profile %s cannot be scheduled: %s', served.name, error
@@ -173,7 +158,6 @@ def _merge(
         raise exception.RequestFilterFailed(
             reason=f'device profile {served.name}: {error.public}'
         ) from error
-    request_spec.requested_resources = merged
     for each in asked.sets:
         set_group.join(request_spec, [each.requester_id, *each.members])
     return bool(asked.sets)
@@ -210,7 +194,6 @@ def _placeable(
 
     Traits that are forbidden and that no provider has are left out.
     """
-    traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
     groups = bitstream_region.require(ctxt, groups)
     asked = (
         # Nova's client for Cyborg knows whole groups alone.
@@ -222,8 +205,6 @@ def _placeable(
         raise exceptions.InvalidDeviceProfile(
             f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
         )
-    if naming.FABRIC_TRAIT in asked.forbidden:
-        traits.ensure(ctxt, naming.FABRIC_TRAIT)
     known = traits.known(ctxt, asked.traits)
     unknown = asked.required - known
     if unknown:
@@ -261,42 +242,50 @@ def _check_sets(asked: asked_parts.Asked, known: frozenset[str]) -> None:
         )
 
 
-def _request_groups(
-    asked: asked_parts.Asked,
-) -> 'Iterator[objects.RequestGroup]':
-    for requester_id, group, trait in asked.groups:
-        yield our_group.make(
-            requester_id, group, () if trait is None else (trait,)
-        )
-    for each in asked.sets:
-        yield set_group.make(each.requester_id, each.trait)
-
-
-def _merged(
+def _add(
     request_spec: 'objects.RequestSpec',
     groups: 'Sequence[objects.RequestGroup]',
     replace: bool,
-) -> 'list[objects.RequestGroup]':
-    """All groups of the request: its present ones and the given ones.
+) -> None:
+    """Add groups to those of the request, unless it has them already.
 
-    :param replace: whether the given groups replace present ones with the same
-        id
+    :param replace: whether the groups replace present ones with the same id
     :raises Conflict: a present group with the same id is not ours
     """
-    merged = {
-        group.requester_id: group
-        for group in request_spec.requested_resources or ()
-    }
+    present = request_spec.requested_resources
+    if present is None:
+        request_spec.requested_resources = []
+        present = request_spec.requested_resources
+    places = {group.requester_id: at for at, group in enumerate(present)}
     for group in groups:
-        if replace:
-            merged[group.requester_id] = group
-        present = merged.setdefault(group.requester_id, group)
-        if not ownership.is_ours(present):
+        place = places.get(group.requester_id)
+        if place is None:
+            present.append(group)
+        elif replace:
+            present[place] = group
+        elif not ownership.is_ours(present[place]):
             raise exceptions.Conflict.for_all(
                 f'the request has a group {group.requester_id} already, '
                 'which is not of this profile'
             )
-    return list(merged.values())
+
+
+def check_accelerators(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> bool:
+    """Refuse a request over a project's limits, or that no host can serve.
+
+    :returns: whether the request has accelerators
+    :raises TooManyInstances: see :func:`limits.enforce`
+    :raises RequestFilterFailed: see :func:`limits.enforce` and
+        :func:`shortage.explain`
+    """
+    groups = ownership.our_groups(request_spec)
+    if not groups:
+        return False
+    limits.enforce(ctxt, request_spec, groups)
+    shortage.explain(ctxt, request_spec, groups)
+    return True
 
 
 def _set_group_policy(
@@ -326,11 +315,7 @@ def register() -> None:
     """
     ours = {
         (filter_.__module__, filter_.__name__)
-        for filter_ in (
-            merge_device_profile,
-            limits.enforce_limits,
-            shortage.explain_shortage,
-        )
+        for filter_ in (merge_device_profile, check_accelerators)
     }
     request_filter.ALL_REQUEST_FILTERS[:] = [
         merge_device_profile,
@@ -339,8 +324,7 @@ def register() -> None:
             for present in request_filter.ALL_REQUEST_FILTERS
             if (present.__module__, present.__name__) not in ours
         ),
-        limits.enforce_limits,
-        shortage.explain_shortage,
+        check_accelerators,
     ]
 
 

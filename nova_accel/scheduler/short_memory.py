@@ -12,6 +12,8 @@
 
 """Answers that are used again for a while. Threads may share them."""
 
+from collections.abc import Iterable
+import math
 import time
 from typing import Generic
 from typing import TypeVar
@@ -24,6 +26,9 @@ MOST = 4096
 
 _V = TypeVar('_V')
 
+#: When there was no answer.
+_NEVER = -math.inf, None
+
 
 class ShortMemory(Generic[_V]):
     """A question -> its answer, for a while."""
@@ -33,10 +38,16 @@ class ShortMemory(Generic[_V]):
 
     def get(self, asked: str) -> _V | None:
         """The answer, None if there is none that is new enough."""
-        at, answer = self._answers.get(asked, (None, None))
-        if at is None or time.monotonic() >= at + KEPT_S:
-            return None
-        return answer
+        at, answer = self._answers.get(asked, _NEVER)
+        return None if at <= time.monotonic() - KEPT_S else answer
+
+    def missing(self, asked: Iterable[str]) -> list[str]:
+        """The questions that have no answer that is new enough."""
+        too_old = time.monotonic() - KEPT_S
+        answers = self._answers
+        return [
+            each for each in asked if answers.get(each, _NEVER)[0] <= too_old
+        ]
 
     def put(self, asked: str, answer: _V) -> None:
         if len(self._answers) >= MOST:

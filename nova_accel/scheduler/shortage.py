@@ -24,7 +24,6 @@ from typing import NamedTuple
 from nova import context as nova_context
 from nova import exception
 from nova import objects
-from nova.scheduler import request_filter
 
 from nova_accel.model import device_profile
 from nova_accel.model import shortage_reason
@@ -44,31 +43,29 @@ _MAX_FAULT = 255
 _LEAST_ROOM = 80
 
 
-@request_filter.trace_request_filter
-def explain_shortage(
-    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
-) -> bool:
+def explain(
+    ctxt: nova_context.RequestContext,
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
+) -> None:
     """Refuse a request whose accelerators no host has free.
 
-    :returns: whether the request has accelerators
+    :param groups: the groups of the request that are ours
     :raises RequestFilterFailed: the reason names the device profile, the
         groups, the cause and the nearest miss
     """
-    groups = ownership.our_groups(request_spec)
-    if not groups:
-        return False
-    policy = ownership.extra_specs(request_spec).get('group_policy', 'none')
-    if not _is_suspected(groups, policy):
-        return True
+    if not _is_suspected(request_spec, groups):
+        return
+    policy = _policy(request_spec)
     wishes = _wishes(request_spec)
     found = _ask(ctxt, wishes, policy)
     if found is None:
         # Nova gets no answer either, and says so itself. One reason is a trait
         # that Placement had, and has no more.
         traits.forget()
-        return True
+        return
     if found.requests:
-        return True
+        return
     unmet = _unmet(ctxt, wishes)
     names = {
         ownership.profile_name(request_spec, wish.groups[0])
@@ -208,14 +205,19 @@ def _unmet_join(
 
 
 def _is_suspected(
-    groups: 'Sequence[objects.RequestGroup]', policy: str
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
 ) -> bool:
     """Whether no host seems to have enough; not if nothing is known."""
     known = known_stock.current(known_stock.FRESH_S)
     return known is not None and not known.serves(
         [our_group.asked(group) for group in groups],
-        is_isolated=policy == 'isolate',
+        is_isolated=len(groups) > 1 and _policy(request_spec) == 'isolate',
     )
+
+
+def _policy(request_spec: 'objects.RequestSpec') -> str:
+    return ownership.extra_specs(request_spec).get('group_policy', 'none')
 
 
 def _unmet(

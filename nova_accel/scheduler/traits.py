@@ -20,8 +20,8 @@ explanation.
 
 from collections.abc import Callable
 from collections.abc import Collection
+import functools
 from typing import Any
-import weakref
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
@@ -37,6 +37,9 @@ LOG = logging.getLogger(__name__)
 #: The first microversion of Placement that has traits.
 _VERSION = '1.6'
 
+#: Those that nobody else creates.
+_OURS = frozenset({naming.OWNERSHIP_TRAIT, naming.FABRIC_TRAIT})
+
 
 class _Known:
     """The traits that a Placement has said it has."""
@@ -46,21 +49,16 @@ class _Known:
         self.of_regions = short_memory.ShortMemory[frozenset[str]]()
 
 
-#: The knowledge that came through each client of a Placement.
-_KNOWN: 'weakref.WeakKeyDictionary[Any, _Known]' = weakref.WeakKeyDictionary()
-
-
-def _known(client: Any) -> _Known:
-    found = _KNOWN.get(client)
-    if found is None:
-        found = _KNOWN.setdefault(client, _Known())
-    return found
+@functools.lru_cache(1)
+def _known(client: report.SchedulerReportClient) -> _Known:
+    """The knowledge that came through a client; a process has one."""
+    return _Known()
 
 
 def known(
     context: nova_context.RequestContext, names: Collection[str]
 ) -> frozenset[str]:
-    """The existing ones of the traits.
+    """The existing ones of the traits; our own ones are created.
 
     Placement is asked only about traits that it has not said it has.
 
@@ -68,7 +66,10 @@ def known(
     """
     client = report.report_client_singleton()
     remembered = _known(client).names
-    others = [name for name in names if not remembered.get(name)]
+    others = remembered.missing(names)
+    for name in _OURS.intersection(others):
+        ensure(context, name)
+        others.remove(name)
     if not others:
         return frozenset(names)
     url = '/traits?name=in:' + ','.join(sorted(others))
@@ -85,7 +86,7 @@ def known(
 
 def forget() -> None:
     """Ask Placement again, which refused a request as if one was gone."""
-    _KNOWN.clear()
+    _known.cache_clear()
 
 
 def of_region(

@@ -21,7 +21,9 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import itertools
 import threading
+from typing import NamedTuple
 
 from nova_accel.model import device_profile
 from nova_accel.model import explanation
@@ -42,6 +44,16 @@ _REMEMBERED = 256
 
 #: A host or provider -> its deployables by their uuids.
 _Places = dict[str, dict[str, unit_changes.Deployable]]
+
+#: Whether each group needs a provider of its own, and the groups.
+_Request = tuple[bool, tuple[known_groups.Wanted, ...]]
+
+
+class _Serving(NamedTuple):
+    """A host that could serve a request, and its pools at that time."""
+
+    hostname: str
+    pools: Sequence[tuple[str, known_pool.KnownPool]]
 
 
 class KnownUnits:
@@ -64,9 +76,7 @@ class KnownUnits:
         self._silent: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._groups = known_groups.KnownGroups()
-        self._served_by: dict[
-            tuple[bool, tuple[known_groups.Wanted, ...]], str
-        ] = {}
+        self._served_by: dict[_Request, _Serving] = {}
 
     @property
     def demand(self) -> Mapping[str, float]:
@@ -171,22 +181,38 @@ class KnownUnits:
 
         :param is_isolated: whether each group needs a provider of its own
         """
-        wanted = self._sorted(groups)
-        # The host that could serve them last time is tried first.
-        served_by = self._served_by
-        hostname = served_by.get((is_isolated, wanted))
-        if hostname is not None and self._host_serves(
-            hostname, wanted, is_isolated
-        ):
+        request = is_isolated, tuple(map(self._groups.of_object, groups))
+        before = self._served_by.get(request)
+        if before is not None and self._still_serves(before):
             return True
+        wanted = _sorted(request[1])
         with self._lock:
-            for hostname in self._free.hosts(each.group for each in wanted):
+            # The host that could serve them last time is tried first.
+            for hostname in itertools.chain(
+                [] if before is None else [before.hostname],
+                self._free.hosts(each.group for each in wanted),
+            ):
                 if self._host_serves(hostname, wanted, is_isolated):
-                    if len(served_by) >= _REMEMBERED:
-                        served_by.clear()
-                    served_by[is_isolated, wanted] = hostname
+                    self._remember(request, hostname)
                     return True
         return False
+
+    def _still_serves(self, before: _Serving) -> bool:
+        """Whether nothing has been taken from the host."""
+        return before.hostname not in self._silent and all(
+            self._pools.get(rp_uuid) is pool for rp_uuid, pool in before.pools
+        )
+
+    def _remember(self, request: _Request, hostname: str) -> None:
+        if len(self._served_by) >= _REMEMBERED:
+            self._served_by.clear()
+        self._served_by[request] = _Serving(
+            hostname,
+            [
+                (rp_uuid, self._pool(rp_uuid))
+                for rp_uuid in self._free.of_host(hostname)
+            ],
+        )
 
     def count_hosts(
         self,
@@ -194,7 +220,7 @@ class KnownUnits:
         is_isolated: bool = False,
     ) -> int:
         """How many hosts could serve the groups, as :meth:`serves` finds."""
-        wanted = self._sorted(groups)
+        wanted = _sorted(map(self._groups.of_object, groups))
         with self._lock:
             hosts = list(self._free.hosts(each.group for each in wanted))
         return sum(
@@ -217,22 +243,6 @@ class KnownUnits:
                 for rp_uuid in {each.rp_uuid for each in deployables}
             }
         return known_inventories.made_of(deployables, claimed, self._silent)
-
-    def _sorted(
-        self, groups: Iterable[device_profile.Group]
-    ) -> tuple[known_groups.Wanted, ...]:
-        """The groups; those that ask for most choose first."""
-        return tuple(
-            self._groups.of_object(group)
-            for group in sorted(
-                groups,
-                key=lambda group: (
-                    len(group.required),
-                    sum(group.resources.values()),
-                ),
-                reverse=True,
-            )
-        )
 
     def claim(
         self,
@@ -384,6 +394,20 @@ class KnownUnits:
             lambda rp_uuid, wanted: self._pool(rp_uuid).room(wanted),
             is_isolated,
         ).serves(groups, lambda: self._links_of(hostname))
+
+
+def _sorted(
+    groups: Iterable[known_groups.Wanted],
+) -> Sequence[known_groups.Wanted]:
+    """The groups; those that ask for most choose first."""
+    return sorted(
+        groups,
+        key=lambda wanted: (
+            len(wanted.group.required),
+            sum(wanted.group.resources.values()),
+        ),
+        reverse=True,
+    )
 
 
 def _linked_on(

@@ -22,7 +22,6 @@ import testscenarios
 from nova_accel.db import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import request_filter
-from nova_accel.scheduler import shortage
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
@@ -149,4 +148,4 @@ class TestFault(testscenarios.WithScenarios, base.MistakeTestCase):
         context = nova_context.get_admin_context()
         spec = scheduling.request_spec(dict(extra_specs))
         request_filter.merge_device_profile(context, spec)
-        shortage.explain_shortage(context, spec)
+        request_filter.check_accelerators(context, spec)

@@ -17,7 +17,9 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import device_profile
+from nova_accel.model import naming
 from nova_accel.scheduler import asked_parts
+from nova_accel.scheduler import set_group
 from nova_accel.testing import hgx_host
 from nova_accel.testing import reports
 from rig import quick_database
@@ -108,6 +110,31 @@ class TestJoined(testtools.TestCase):
             },
             asked.link_traits,
         )
+
+    def test_each_request_has_its_own_groups(self):
+        asked = asked_parts.placeable(
+            [a_group(CUSTOM_QAT=1), joined('nvlink', PGPU=4)]
+        )
+        [one, other] = (asked.request_groups() for _request in range(2))
+        self.assertEqual(
+            [
+                'device_profile_0',
+                'device_profile_1_0',
+                'device_profile_1_1',
+                'device_profile_1_set',
+            ],
+            [group.requester_id for group in one],
+        )
+        self.assertIsInstance(one[3], set_group.SetGroup)
+        self.assertEqual(
+            {'CUSTOM_NOVA_ACCEL_NVLINK_4', naming.OWNERSHIP_TRAIT},
+            one[3].required_traits,
+        )
+        before = [group.to_queryparams() for group in other]
+        for group in one:
+            group.resources['FPGA'] = 1
+            group.required_traits.add('CUSTOM_CHANGED')
+        self.assertEqual(before, [group.to_queryparams() for group in other])
 
     def test_gpu_and_network_card(self):
         groups = [joined('pcie', PGPU=1), joined('pcie', CUSTOM_NIC=1)]

@@ -28,6 +28,7 @@ from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import limits
+from nova_accel.scheduler import ownership
 from nova_accel.testing import scheduling
 
 CONF = conf.CONF
@@ -99,7 +100,9 @@ class LimitsTestCase(testtools.TestCase):
         return spec
 
     def enforce(self, spec):
-        return limits.enforce_limits(nova_context.get_admin_context(), spec)
+        return limits.enforce(
+            nova_context.get_admin_context(), spec, ownership.our_groups(spec)
+        )
 
     def reason(self, spec, kind=exception.TooManyInstances):
         return str(self.assertRaises(kind, self.enforce, spec))

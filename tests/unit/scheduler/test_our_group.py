@@ -76,18 +76,27 @@ class TestOurGroup(testtools.TestCase):
 
     @hypothesis.given(GROUPS)
     def test_requests_of_a_profile_share_nothing(self, group):
-        one, other = (
-            our_group.make('device_profile_0', group) for _time in range(2)
-        )
+        first = our_group.make('device_profile_0', group)
         before = repr(group)
-        change(one)
-        self.assertEqual(
-            of_nova(group).to_queryparams(), other.to_queryparams()
-        )
-        self.assertEqual([], other.provider_uuids)
+        own = of_nova(group).to_queryparams()
+        for one in (first.copy(), our_group.make('device_profile_0', group)):
+            change(one)
+            for other in (
+                first,
+                first.copy(),
+                our_group.make('device_profile_0', group),
+            ):
+                self.assertEqual(own, other.to_queryparams())
+                self.assertEqual([], other.copy().provider_uuids)
         self.assertEqual(before, repr(group))
-        later = our_group.make('device_profile_0', group)
-        self.assertEqual(other.to_queryparams(), later.to_queryparams())
+
+    @hypothesis.given(GROUPS, TRAITS)
+    def test_a_copy_is_the_same(self, group, further):
+        made = our_group.make('device_profile_0', group, further)
+        copied = made.copy()
+        self.assertIs(type(made), type(copied))
+        self.assertIs(group, our_group.asked(copied))
+        self.assertEqual(made.obj_get_changes(), copied.obj_get_changes())
 
     def test_nova_keeps_and_clones_it(self):
         group = device_profile.Group({'FPGA': 2}, frozenset({'CUSTOM_A'}))

@@ -26,7 +26,7 @@ from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import schema
 from nova_accel.model import device_profile
 from nova_accel.model import naming
-from nova_accel.scheduler import shortage
+from nova_accel.scheduler import request_filter
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 from rig import quick_database
@@ -135,7 +135,7 @@ class TestRefusals(testtools.TestCase):
     def refusal(self, groups):
         """The text for a profile, None if it is not refused."""
         try:
-            shortage.explain_shortage(
+            request_filter.check_accelerators(
                 nova_context.get_admin_context(),
                 scheduling.request_spec(
                     {device_profile.FLAVOR_KEY: 'gold'},

@@ -792,6 +792,11 @@ class TestKeepAway(testtools.TestCase):
             spec = scheduling.request_spec(extra_specs)
             before = spec.obj_to_primitive()
             self.assertFalse(merge(spec))
+            self.assertFalse(
+                request_filter.check_accelerators(
+                    nova_context.get_admin_context(), spec
+                )
+            )
             self.assertEqual(before, spec.obj_to_primitive())
 
     def test_flavor_without_extra_specs(self):
@@ -806,15 +811,11 @@ class TestRegister(testtools.TestCase):
 
     def test_nova_calls_each_once(self):
         request_filter.register()
-        for name in (
-            'merge_device_profile',
-            'enforce_limits',
-            'explain_shortage',
-        ):
+        for name in ('merge_device_profile', 'check_accelerators'):
             self.assertEqual(1, self._names().count(name))
 
     def test_placement_is_asked_last(self):
-        self.assertEqual('explain_shortage', self._names()[-1])
+        self.assertEqual('check_accelerators', self._names()[-1])
 
     def test_newest_after_a_reload(self):
         importlib.reload(request_filter)

@@ -30,8 +30,10 @@ class TestShortMemory(testtools.TestCase):
         self.memory.put('a', 'b')
         self.now += short_memory.KEPT_S - 1
         self.assertEqual('b', self.memory.get('a'))
+        self.assertEqual(['b'], self.memory.missing(['a', 'b']))
         self.now += 1
         self.assertIsNone(self.memory.get('a'))
+        self.assertEqual(['a', 'b'], self.memory.missing(['a', 'b']))
         self.memory.put('a', 'c')
         self.assertEqual('c', self.memory.get('a'))
 

@@ -43,6 +43,14 @@ class TestTraits(testtools.TestCase):
         traits.ensure(self.context, naming.OWNERSHIP_TRAIT)
         self.assertIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
 
+    def test_ours_are_known_and_made(self):
+        ours = [naming.OWNERSHIP_TRAIT, naming.FABRIC_TRAIT]
+        for _again in range(2):
+            self.assertEqual(
+                set(ours), traits.known(self.context, [*ours, 'CUSTOM_B'])
+            )
+            self.assertLess(set(ours), self.placement.traits)
+
     def test_ownership_trait_that_is_there(self):
         self.placement.add_provider(
             'host', {'VCPU': 1}, traits=[naming.OWNERSHIP_TRAIT]

@@ -54,6 +54,7 @@ from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 from rig.benchmark import row_copies
+from rig.loopback import kept_connections
 from rig.serving import nova_conf
 
 CONF = cfg.CONF
@@ -115,6 +116,8 @@ class SchedulerCloud(test.TestCase):
         """Not run: the benchmark only needs what setUp() makes."""
 
     def setUp(self) -> None:
+        # A service keeps its connections, as it does to a server.
+        self.useFixture(kept_connections.KeptConnections())
         super().setUp()
         # Nova's fixture has each message for debugging made, which a service
         # does not.

@@ -40,7 +40,6 @@ from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import pci_address
 from nova_accel.scheduler import request_filter
-from nova_accel.scheduler import shortage
 from nova_accel.testing import database
 from nova_accel.testing import scheduling
 from rig.loopback import bare_scheduler
@@ -125,7 +124,7 @@ class BoardCloud(fixtures.Fixture):
         """
         spec = scheduling.request_spec({device_profile.FLAVOR_KEY: profile})
         request_filter.merge_device_profile(self._context, spec)
-        shortage.explain_shortage(self._context, spec)
+        request_filter.check_accelerators(self._context, spec)
         return spec
 
     def boot(self, profile: str) -> Server:

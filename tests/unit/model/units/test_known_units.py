@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Callable
 from collections.abc import Sequence
 import datetime
 import random
@@ -364,6 +365,29 @@ class TestServes(KnownUnitsTestCase):
             )
         self.assertLessEqual(len(self.known._served_by), 256)
 
+    def test_its_memory_changes_no_answer(self) -> None:
+        """Compared with one that is asked for the first time."""
+        randomly = random.Random(18)
+        requests = (
+            ([group()], False),
+            ([group(2)], False),
+            ([group(), group(1, 'T')], True),
+        )
+        events: list[Callable[[known_units.KnownUnits], None]] = []
+        answers = set()
+        self.known = known_units.KnownUnits()
+        for number in range(200):
+            events.append(_event(randomly, number))
+            events[-1](self.known)
+            other = known_units.KnownUnits()
+            for event in events:
+                event(other)
+            for groups, is_isolated in requests:
+                answer = self.known.serves(groups, is_isolated)
+                self.assertEqual(other.serves(groups, is_isolated), answer)
+                answers.add((len(groups), is_isolated, answer))
+        self.assertEqual(4, len(answers))
+
     def test_never_a_promise_that_cannot_be_kept(self) -> None:
         """Compared with all ways to give providers to groups."""
         randomly = random.Random(17)
@@ -390,6 +414,28 @@ class TestServes(KnownUnitsTestCase):
                 self.assertTrue(_can_serve(groups, here))
             elif len(groups) == 1:
                 self.assertFalse(_can_serve(groups, here))
+
+
+def _event(
+    randomly: random.Random, number: int
+) -> Callable[[known_units.KnownUnits], None]:
+    """A change of one of two hosts, or a claim; one each ten seconds."""
+    uuid, hostname = randomly.choice(
+        [('a', 'one'), ('b', 'one'), ('c', 'two')]
+    )
+    if randomly.random() < 0.3:
+        return lambda known: known.claim(
+            str(number), f'rp-{uuid}', 'FPGA', 1, 10 * number
+        )
+    changed = deployable(
+        hostname,
+        uuid,
+        randomly.randrange(3),
+        traits=frozenset(randomly.choice(('', 'T'))),
+    )
+    silent = frozenset(randomly.choice(([], [], ['one'])))
+    changes = unit_changes.Changes(NOW, False, {}, [changed], silent)
+    return lambda known: known.apply(changes, 10 * number)
 
 
 def _can_serve(

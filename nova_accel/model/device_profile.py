@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import enum
+import functools
 import re
 import uuid
 
@@ -112,6 +113,10 @@ class Group:
     numa_affinity: NumaAffinity | None = None
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
         # Its mappings have no hash.
         return hash((frozenset(self.resources), self.required, self.forbidden))
 

@@ -82,23 +82,28 @@ def merge_device_profile(
     """
     extra_specs = ownership.extra_specs(request_spec)
     parts = ownership.flavor_parts(extra_specs)
+    is_exposed = _keep_away(ctxt, request_spec, parts)
     served = _served(request_spec, extra_specs)
     has_sets = [_merge(ctxt, request_spec, profile) for profile in served]
     if has_sets and extra_specs.get('group_policy') not in _GROUP_POLICIES:
         _set_group_policy(request_spec, parts, any(has_sets))
-    suffixes = ownership.exposed_suffixes(parts) if parts else []
-    groups = ownership.exposed_groups(request_spec)
-    if suffixes or groups:
-        traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
-        _keep_away(request_spec, suffixes, groups)
-    return bool(served or suffixes or groups)
+    return is_exposed or bool(served)
 
 
 def _keep_away(
+    ctxt: nova_context.RequestContext,
     request_spec: 'objects.RequestSpec',
-    suffixes: Sequence[str],
-    groups: 'Sequence[objects.RequestGroup]',
-) -> None:
+    parts: Sequence[ownership.FlavorPart],
+) -> bool:
+    """Have groups that are not ours forbid our trait.
+
+    :returns: whether there are some that our providers could serve
+    """
+    suffixes = ownership.exposed_suffixes(parts) if parts else []
+    groups = ownership.exposed_groups(request_spec)
+    if not suffixes and not groups:
+        return False
+    traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
     for group in groups:
         group.forbidden_traits.add(naming.OWNERSHIP_TRAIT)
     if suffixes:
@@ -109,6 +114,7 @@ def _keep_away(
                 for suffix in suffixes
             },
         )
+    return True
 
 
 def _served(
@@ -260,7 +266,8 @@ def _add(
     for group in groups:
         place = places.get(group.requester_id)
         if place is None:
-            present.append(group)
+            # Nova's list would check what our_group has made.
+            list.append(present, group)
         elif replace:
             present[place] = group
         elif not ownership.is_ours(present[place]):

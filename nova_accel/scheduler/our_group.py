@@ -22,6 +22,7 @@ from nova.objects import request_spec as nova_request_spec
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 
+#: The kinds of fields that are changed in place.
 _CHANGEABLE = (dict, set)
 
 

@@ -37,7 +37,7 @@ LOG = logging.getLogger(__name__)
 #: The first microversion of Placement that has traits.
 _VERSION = '1.6'
 
-#: Those that nobody else creates.
+#: The traits that nobody else creates.
 _OURS = frozenset({naming.OWNERSHIP_TRAIT, naming.FABRIC_TRAIT})
 
 

@@ -58,14 +58,13 @@ def enforce(
     ctxt: nova_context.RequestContext,
     request_spec: 'objects.RequestSpec',
     groups: 'Sequence[objects.RequestGroup]',
-) -> bool:
+) -> None:
     """Refuse a request that would take a project over its limits.
 
     As in nova-api, a migration is not counted. Until a resize is confirmed,
     the old flavor counts as well as the new one.
 
     :param groups: the groups of the request that are ours
-    :returns: whether limits were looked at
     :raises TooManyInstances: a limit is exceeded; the text names the device
         profile, each class over its limit, the limit, the usage and the wanted
         amount. Nova's own limits raise the same. Users see it after any
@@ -74,18 +73,18 @@ def enforce(
     :raises RequestFilterFailed: the limits or the usage are unknown
     """
     if not limit_utils.use_unified_limits():
-        return False
+        return
     wanted = _wanted(request_spec, groups)
     servers = _servers(ctxt, request_spec) if wanted else 0
     if not servers:
-        return False
+        return
     wanted = {name: amount * servers for name, amount in wanted.items()}
     name = ownership.extra_specs(request_spec)[device_profile.FLAVOR_KEY]
     try:
         _enforce(ctxt, request_spec.project_id, wanted)
     except limit_exc.ProjectOverLimit as fault:
         if not limit_utils.should_enforce(fault):
-            return True
+            return
         over = '; '.join(
             f'{info.resource_name}: limit {info.limit}, in use '
             f'{info.current_usage}, wanted {info.delta}'
@@ -104,7 +103,6 @@ def enforce(
                 f'{request_spec.project_id}, or its usage, are not known'
             ),
         ) from fault
-    return True
 
 
 def _wanted(

@@ -212,6 +212,7 @@ def _is_suspected(
     known = known_stock.current(known_stock.FRESH_S)
     return known is not None and not known.serves(
         [our_group.asked(group) for group in groups],
+        # A group alone has no others to be isolated from.
         is_isolated=len(groups) > 1 and _policy(request_spec) == 'isolate',
     )
 

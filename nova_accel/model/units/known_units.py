@@ -198,7 +198,7 @@ class KnownUnits:
         return False
 
     def _still_serves(self, before: _Serving) -> bool:
-        """Whether nothing has been taken from the host."""
+        """Whether the host reports, and none of its pools has changed."""
         return before.hostname not in self._silent and all(
             self._pools.get(rp_uuid) is pool for rp_uuid, pool in before.pools
         )

@@ -29,6 +29,7 @@ from nova_accel.model import naming
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import limits
 from nova_accel.scheduler import ownership
+from nova_accel.scheduler import request_filter
 from nova_accel.testing import scheduling
 
 CONF = conf.CONF
@@ -100,7 +101,8 @@ class LimitsTestCase(testtools.TestCase):
         return spec
 
     def enforce(self, spec):
-        return limits.enforce(
+        """Let the request through, or raise."""
+        limits.enforce(
             nova_context.get_admin_context(), spec, ownership.our_groups(spec)
         )
 
@@ -108,12 +110,12 @@ class LimitsTestCase(testtools.TestCase):
         return str(self.assertRaises(kind, self.enforce, spec))
 
 
-class TestEnforceLimits(LimitsTestCase):
+class TestEnforce(LimitsTestCase):
     def test_within_the_limit(self):
         self.limit({'class:FPGA': 3})
         self.use(1)
-        self.assertTrue(self.enforce(self.spec(1, 1)))
-        self.assertTrue(self.enforce(self.spec(1, servers=2)))
+        self.enforce(self.spec(1, 1))
+        self.enforce(self.spec(1, servers=2))
 
     def test_over_the_limit(self):
         self.limit({'class:FPGA': 3})
@@ -127,17 +129,26 @@ class TestEnforceLimits(LimitsTestCase):
 
     def test_a_projects_own_limit(self):
         self.limit({'class:FPGA': 0}, project={'class:FPGA': 2})
-        self.assertTrue(self.enforce(self.spec(2)))
+        self.enforce(self.spec(2))
         self.assertIn('limit 2, in use 0, wanted 3', self.reason(self.spec(3)))
 
     def test_a_limit_of_none(self):
         self.limit({'class:FPGA': 0})
         self.assertIn('limit 0', self.reason(self.spec(1)))
 
+    def test_nova_s_filter_enforces_it(self):
+        self.limit({'class:FPGA': 0})
+        self.assertRaises(
+            exception.TooManyInstances,
+            request_filter.check_accelerators,
+            nova_context.get_admin_context(),
+            self.spec(1),
+        )
+
     def test_no_limit(self):
         for registered in ({'class:FPGA': -1}, {}):
             self.limit(registered)
-            self.assertTrue(self.enforce(self.spec(4)))
+            self.enforce(self.spec(4))
 
     def test_a_limit_that_is_required(self):
         self.limit({})
@@ -148,22 +159,22 @@ class TestEnforceLimits(LimitsTestCase):
 
 
 class TestNotCounted(LimitsTestCase):
+    """Whatever is counted is refused."""
+
     def setUp(self):
         super().setUp()
         self.limit({'class:FPGA': 0})
 
     def test_limits_are_not_unified(self):
         self.configure('nova.quota.DbQuotaDriver', 'driver')
-        self.assertFalse(self.enforce(self.spec(1)))
+        self.enforce(self.spec(1))
 
     def test_no_accelerators(self):
-        self.assertFalse(self.enforce(scheduling.request_spec({})))
+        self.enforce(scheduling.request_spec({}))
 
     def test_cyborgs_key(self):
         """nova-api has counted it."""
-        self.assertFalse(
-            self.enforce(self.spec(1, key=device_profile.CYBORG_FLAVOR_KEY))
-        )
+        self.enforce(self.spec(1, key=device_profile.CYBORG_FLAVOR_KEY))
 
     def test_ports(self):
         port = uuidutils.generate_uuid()
@@ -180,7 +191,7 @@ class TestNotCounted(LimitsTestCase):
                 required_traits={naming.OWNERSHIP_TRAIT},
             )
         ]
-        self.assertFalse(self.enforce(spec))
+        self.enforce(spec)
 
     def test_who_is_counted(self):
         """Not a migration, of which Placement has the old allocations."""
@@ -196,7 +207,7 @@ class TestNotCounted(LimitsTestCase):
         )
         for vm_state in (vm_states.ACTIVE, vm_states.STOPPED, vm_states.ERROR):
             instance.vm_state = vm_state
-            self.assertFalse(self.enforce(self.spec(1)))
+            self.enforce(self.spec(1))
         for vm_state in (vm_states.BUILDING, vm_states.SHELVED_OFFLOADED):
             instance.vm_state = vm_state
             # Once it was created with two others.

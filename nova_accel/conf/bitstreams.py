@@ -14,22 +14,15 @@
 
 from oslo_config import cfg
 
+from nova_accel import root_options
+
 GROUP = 'nova_accel'
 
 #: Seconds after which a silent Glance counts as away.
 GLANCE_TIMEOUT_S = 60
 
 OPTS = [
-    cfg.StrOpt(
-        'bitstream_cache_directory',
-        default='$state_path/nova_accel_bitstreams',
-        help=(
-            'The directory where this host keeps bitstreams that it has '
-            'fetched from Glance. Only nova_accel may use it. It is created '
-            'if it does not exist. Everything in it can be removed while '
-            'nova-compute is stopped.'
-        ),
-    ),
+    *root_options.BITSTREAM_OPTS,
     cfg.IntOpt(
         'bitstream_cache_size_mb',
         default=10240,

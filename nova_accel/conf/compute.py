@@ -14,59 +14,12 @@
 
 from oslo_config import cfg
 
+from nova_accel import root_options
+
 GROUP = 'nova_accel'
 
 OPTS = [
-    cfg.MultiStrOpt(
-        'device_spec',
-        default=[],
-        help="""
-The devices of this host that are accelerators. Each value is a JSON object in
-the form of ``[pci] device_spec``. The option may be given many times; the
-first value that matches a device applies to it. Keys:
-
-* ``vendor_id``, ``product_id``: four hexadecimal digits, or ``*``.
-* ``address``: ``[domain:]bus:slot.function``, each part hexadecimal or ``*``;
-  without a domain any domain matches.
-* ``driver`` (required): ``pci``, ``mdev``, a driver for one kind of device
-  (the manual's page on drivers lists them), or an installed plugin's driver.
-* ``type``: one of ``AICHIP``, ``FPGA``, ``GPU``, ``NIC``, ``QAT``, ``SSD``,
-  ``TIME``, ``VGPU``; by default the catalogue's type for the PCI ids.
-* ``resource_class``: a ``CUSTOM_`` class instead of the type's own.
-* ``traits``: a list of additional ``CUSTOM_`` traits.
-* ``pool``: false to give each device a resource provider of its own, true to
-  let devices of one kind share one, ``"numa"`` to let those of one kind and
-  one NUMA node share one.
-* ``mdev_type``: the type of mediated devices that a card is to make.
-* ``unit``: for ``pci``, what a guest gets as one unit: the ``function`` (the
-  default), all functions of its ``slot``, or all of its ``iommu_group``.
-* ``sriov_numvfs``: how many virtual functions a physical function is to have;
-  they are created when nova-compute starts, if there are none. By default
-  nova_accel creates none.
-* ``mdev_types``: for several types of mediated devices, the number of each.
-* ``vgpu_types``: for ``nvidia_vfio``, how many of a card's virtual functions
-  get each vGPU type; the keys are the numbers of the types.
-* ``whole``: true to hand out an FPGA as it is, instead of its regions.
-* ``contents_attribute``: for ``fpga_region``, the card's attribute in sysfs
-  that tells what is loaded; its text must differ for each bitstream.
-* ``clean``: how a unit is cleaned after each guest: ``none``, ``reset``,
-  ``sanitize``, ``format``, ``program`` or ``command``; by default in the
-  driver's own way.
-* ``clean_command``: for ``command``, a list of a program, with its full path,
-  and its arguments. The PCI address is appended.
-* ``clean_bitstream``: for ``program``, the id of the image in Glance with
-  which the FPGA's region is programmed.
-
-At least one of ``vendor_id`` and ``address`` is needed. A device that Nova's
-own ``[pci] device_spec`` or ``[devices]`` claims is refused.
-
-Example::
-
-    device_spec = {"vendor_id": "8086", "product_id": "37c9", "driver": "pci"}
-    device_spec = {"address": "0000:81:00.0", "driver": "mdev",
-                   "mdev_type": "nvidia-11"}
-""",
-    ),
+    *root_options.DEVICE_OPTS,
     cfg.StrOpt(
         'catalogue_file',
         help="""

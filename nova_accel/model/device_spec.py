@@ -351,15 +351,16 @@ def _address_pattern(glob: str) -> re.Pattern[str]:
 
 
 def parse(
-    lines: Iterable[str], drivers: Iterable[str]
+    lines: Iterable[str], drivers: Iterable[str] | None
 ) -> tuple[DeviceSpec, ...]:
     """The lines of the option, in their order.
 
-    :param drivers: the names of the drivers that are installed
+    :param drivers: the names of the drivers that are installed; None for all
+        names, where they cannot be known
     :raises InvalidDeviceSpec: a line is wrong; the text names the line and its
         fault.
     """
-    known = sorted(drivers)
+    known = None if drivers is None else sorted(drivers)
     return tuple(_parse_line(line, known) for line in lines)
 
 
@@ -380,7 +381,7 @@ def first_match(
     )
 
 
-def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
+def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
     def refuse(reason: str) -> exceptions.InvalidDeviceSpec:
         return exceptions.InvalidDeviceSpec(
             f'[nova_accel] device_spec = {line}: {reason}'
@@ -413,7 +414,7 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
     ]
     if len(set(numbers)) < len(numbers):
         raise refuse('two devices of "module_ids" have the same number')
-    if value['driver'] not in drivers:
+    if drivers is not None and value['driver'] not in drivers:
         raise refuse(
             f'unknown driver {value["driver"]!r}, the installed '
             f'drivers are {", ".join(drivers)}'

@@ -18,20 +18,27 @@ returns the exit status and what the program has written, with its errors.
 
 from collections.abc import Sequence
 import io
-import math
 import os
 import pathlib
 import select
 import subprocess
 import sys
 import time
+from typing import TypeVar
 
 from oslo_config import cfg
 
 from nova_accel import fabric_options
 from nova_accel import privileged
-from nova_accel.model import pci_address
+from nova_accel.privileged import arguments
 from nova_accel.privileged import fabric_library
+from nova_accel.privileged import offered
+from nova_accel.privileged import pci_function
+
+_T = TypeVar('_T')
+
+#: The mount point of sysfs; callers cannot choose it.
+SYSFS = pathlib.Path('/sys')
 
 #: A directory of root that a reboot empties; callers cannot choose it.
 RUN = pathlib.Path('/run')
@@ -88,10 +95,13 @@ def activate(
     :param functions: the address of a virtual function of each GPU, in the
         partition's order; empty for whole GPUs
     """
-    if not functions:
+    named = [
+        _function(each) for each in _several('functions', functions, _MAX_GPUS)
+    ]
+    if not named:
         return _ask(timeout_s, '-a', _partition(number))
-    if len(functions) > _MAX_GPUS:
-        raise ValueError(f'{len(functions)} virtual functions')
+    if len(set(named)) < len(named):
+        raise ValueError(f'functions: {", ".join(named)} has one twice')
     options = cfg.CONF[fabric_options.GROUP]
     return _run(
         timeout_s,
@@ -101,7 +111,7 @@ def activate(
         options.fabric_manager_library,
         _endpoint(),
         _partition(number),
-        *map(_address, functions),
+        *named,
     )
 
 
@@ -115,7 +125,11 @@ def deactivate(number: int, timeout_s: float) -> tuple[int, str]:
 def tell(numbers: Sequence[int], timeout_s: float) -> tuple[int, str]:
     """Say which partitions are active, to a Fabric Manager that waits."""
     # The tool goes on forever if it reads a number twice.
-    listed = ','.join(_partition(number) for number in sorted(set(numbers)))
+    several = {
+        int(_partition(each))
+        for each in _several('numbers', numbers, len(_PARTITIONS))
+    }
+    listed = ','.join(map(str, sorted(several)))
     return _ask(timeout_s, '--set-activated-list', listed)
 
 
@@ -141,17 +155,24 @@ def _endpoint() -> str:
 
 
 def _partition(number: int) -> str:
-    if number not in _PARTITIONS:
-        raise ValueError(f'{number!r} is no partition')
-    return str(int(number))
+    return str(
+        arguments.integer('partition', number, _PARTITIONS[0], _PARTITIONS[-1])
+    )
 
 
-def _address(text: str) -> str:
-    try:
-        return str(pci_address.PciAddress.parse(text))
-    except Exception as error:
-        # Only builtin exceptions reach the caller, which is another process.
-        raise ValueError(str(error)) from error
+def _several(name: str, values: Sequence[_T], most: int) -> Sequence[_T]:
+    if not isinstance(values, list | tuple) or len(values) > most:
+        raise ValueError(f'{name} is no list of {most} at most')
+    return values
+
+
+def _function(text: str) -> str:
+    """The address of a virtual function that this host offers."""
+    name = pci_function.address(text)
+    offered.check(SYSFS, name)
+    if not (SYSFS / 'bus/pci/devices' / name / 'physfn').is_symlink():
+        raise ValueError(f'functions: {name} is no virtual function')
+    return name
 
 
 def _run(timeout_s: float, *command: str) -> tuple[int, str]:
@@ -160,9 +181,7 @@ def _run(timeout_s: float, *command: str) -> tuple[int, str]:
     A program that a killed process has left still has the lock. It is waited
     for, so it changes nothing after a later one.
     """
-    if not 0 < timeout_s <= _LONGEST_S:
-        raise ValueError(f'{timeout_s} s is no time limit')
-    seconds = math.ceil(timeout_s)
+    seconds = arguments.seconds('timeout_s', timeout_s, _LONGEST_S)
     lock = RUN / 'nova_accel-fabric.lock'
     # Anybody who may read the file could hold the lock.
     os.close(

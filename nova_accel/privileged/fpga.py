@@ -12,18 +12,17 @@
 
 """Program FPGAs, through the kernel and with vendors' tools, as root.
 
-A file is copied for root first, so that nobody can change it after it was
-checked.
+Each function takes only a card that this host offers to guests, and a file of
+its cache of bitstreams. The file is copied for root first, so that nobody can
+change it after it was checked.
 """
 
 from collections.abc import Iterator
 import contextlib
-import math
 import os
 import pathlib
 import re
 import shutil
-import stat
 import subprocess
 import tempfile
 
@@ -31,6 +30,9 @@ from oslo_concurrency import processutils
 
 from nova_accel import privileged
 from nova_accel.model import bitstream_format
+from nova_accel.privileged import arguments
+from nova_accel.privileged import bitstream_file
+from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function
 
 #: The mount point of sysfs; callers cannot choose it.
@@ -84,16 +86,16 @@ def load_firmware(
 
     :param address: the card's PCI address, ``0000:81:00.0``
     :param manager: the name of the card's FPGA manager, ``fpga0``
-    :param bitstream: the path of the file
+    :param bitstream: the path of the file in the cache
     :param timeout_s: the most seconds that it may take
     :raises ValueError: an argument is wrong.
     :raises ProcessExecutionError: it failed, or took too long.
     :raises OSError: there is no such card, file or tool, or the tool could not
         even be killed.
     """
-    name = pci_function.address(address)
-    if _MANAGER.fullmatch(manager) is None:
-        raise ValueError(f'{manager!r} is no FPGA manager')
+    name = _card(address, bitstream, timeout_s)
+    if _MANAGER.fullmatch(arguments.text('manager', manager)) is None:
+        raise ValueError(f'manager {manager[:50]!r} is no FPGA manager')
     attribute = pci_function.attribute(
         SYSFS, name, f'fpga_manager/{manager}/firmware'
     )
@@ -105,7 +107,7 @@ def load_firmware(
     firmware.parent.mkdir(mode=0o755, exist_ok=True)
     # A killed process may have left the file.
     firmware.unlink(missing_ok=True)
-    _copy(bitstream, firmware)
+    bitstream_file.copy(bitstream, firmware)
     # While the file is open, no other file gets its inode.
     with firmware.open('rb') as own:
         try:
@@ -130,7 +132,7 @@ def fpgasupdate(address: str, bitstream: str, timeout_s: float) -> None:
 
     :raises ValueError: the file is no image of a region.
     """
-    name = pci_function.address(address)
+    name = _card(address, bitstream, timeout_s, 'dfl-pci')
     with _private_copy(bitstream, 'bitstream.gbs') as copy:
         if not bitstream_format.is_gbs(head(copy)):
             raise ValueError('the file is no image of a region (GBS)')
@@ -145,7 +147,7 @@ def xbutil(address: str, bitstream: str, timeout_s: float) -> None:
     :param address: the PCI address of the user's function
     :raises ValueError: the file is no xclbin.
     """
-    name = pci_function.address(address)
+    name = _card(address, bitstream, timeout_s, 'xocl')
     tool = _xrt_tool('xrt-smi', 'xbutil')
     with _private_copy(bitstream, 'bitstream.xclbin') as copy:
         _check_xclbin(copy)
@@ -171,7 +173,7 @@ def xbmgmt(address: str, shell: str, timeout_s: float) -> None:
     :param address: the PCI address of the management function
     :raises ValueError: the file is no xsabin, which begins like an xclbin.
     """
-    name = pci_function.address(address)
+    name = _card(address, shell, timeout_s, 'xclmgmt')
     tool = _xrt_tool('xbmgmt')
     # The tool recognizes the file by its suffix.
     with _private_copy(shell, 'partition.xsabin') as copy:
@@ -186,6 +188,17 @@ def xbmgmt(address: str, shell: str, timeout_s: float) -> None:
             '--shell',
             str(copy),
         )
+
+
+def _card(
+    address: str, bitstream: str, timeout_s: float, driver: str | None = None
+) -> str:
+    """The address in the form of sysfs, when all arguments are checked."""
+    arguments.text('bitstream', bitstream)
+    arguments.seconds('timeout_s', timeout_s, _LONGEST_S)
+    name = pci_function.address(address)
+    offered.check(SYSFS, name, driver)
+    return name
 
 
 def _check_xclbin(path: pathlib.Path) -> None:
@@ -227,29 +240,8 @@ def _xrt_tool(*names: str) -> str:
 def _private_copy(bitstream: str, name: str) -> Iterator[pathlib.Path]:
     with tempfile.TemporaryDirectory(prefix='nova_accel-') as directory:
         copy = pathlib.Path(directory, name)
-        _copy(bitstream, copy)
+        bitstream_file.copy(bitstream, copy)
         yield copy
-
-
-def _copy(source: str, target: pathlib.Path) -> None:
-    """:raises ValueError, OSError: the source is no plain file."""
-    # The type can only be checked after opening; O_NONBLOCK keeps a pipe from
-    # blocking.
-    file = os.open(
-        source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    )
-    with open(file, 'rb') as read:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ValueError(f'{source} is no plain file')
-        created = os.open(
-            target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
-        )
-        try:
-            with open(created, 'wb') as written:
-                shutil.copyfileobj(read, written, 1 << 20)
-        except BaseException:
-            target.unlink()
-            raise
 
 
 def _run(
@@ -261,9 +253,7 @@ def _run(
 
     :param text: the command's input
     """
-    if not 0 < timeout_s <= _LONGEST_S:
-        raise ValueError(f'{timeout_s} s is no time limit')
-    seconds = math.ceil(timeout_s)
+    seconds = arguments.seconds('timeout_s', timeout_s, _LONGEST_S)
     lock = RUN / f'nova_accel-{address}.lock'
     # Anybody who may read the file could hold the lock. flock would create it
     # readable for all.

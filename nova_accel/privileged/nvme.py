@@ -25,10 +25,14 @@ import struct
 from oslo_concurrency import processutils
 
 from nova_accel import privileged
+from nova_accel.privileged import arguments
 from nova_accel.privileged import nvme_drive
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLES = 64
+
+# One more stands for all namespaces.
+_LAST_NAMESPACE = 0xFFFFFFFE
 
 #: Erased blocks read as zeroes or ones.
 _BLANK = (b'\x00', b'\xff')
@@ -87,8 +91,7 @@ def sanitize(address: str, serial: str, action: int) -> None:
         deletes the key
     :raises ValueError: the host uses one of its namespaces.
     """
-    if action not in (2, 3, 4):
-        raise ValueError(f'{action} does not erase')
+    arguments.integer('action', action, 2, 4)
     with _unused_drive(address, serial) as drive:
         processutils.execute(
             'nvme', 'sanitize', str(drive.node), f'--sanact={action}'
@@ -102,8 +105,7 @@ def format_namespace(address: str, serial: str, namespace_id: int) -> None:
     :raises ValueError: the host uses one of the drive's namespaces, since a
         drive may erase all of them, whichever is named.
     """
-    if not 0 < namespace_id < 0xFFFFFFFF:
-        raise ValueError(f'{namespace_id} is no namespace')
+    arguments.integer('namespace_id', namespace_id, 1, _LAST_NAMESPACE)
     with _unused_drive(address, serial) as drive:
         processutils.execute(
             'nvme',
@@ -122,6 +124,7 @@ def is_blank(address: str, serial: str, namespace_id: int) -> bool:
     The samples are the first and the last megabyte, and others at even
     distances in between.
     """
+    arguments.integer('namespace_id', namespace_id, 1, _LAST_NAMESPACE)
     with nvme_drive.drive(address, serial) as drive:
         if namespace_id not in drive.namespaces:
             raise ValueError(f'{address} has no namespace {namespace_id}')

@@ -25,6 +25,8 @@ import os
 import pathlib
 import re
 
+from nova_accel.privileged import arguments
+from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function
 
 #: The directories of sysfs and of device nodes; callers cannot choose them.
@@ -75,14 +77,17 @@ def drive(address: str, serial: str) -> Iterator[Drive]:
 
     :param address: ``0000:3d:00.0``
     :param serial: its serial number, as sysfs has it
-    :raises ValueError: it is not there, or no longer after the body.
+    :raises ValueError: it is not there, or no longer after the body, or this
+        host offers it to no guest.
     :raises OSError: it disappears at this moment.
     """
-    found = _look(pci_function.address(address))
-    if not serial or found.serial != serial:
+    name = pci_function.address(address)
+    offered.check(SYSFS, name)
+    found = _look(name)
+    if not arguments.text('serial', serial) or found.serial != serial:
         raise ValueError(
             f'the drive at {address} has the serial number {found.serial!r}, '
-            f'not {serial!r}'
+            f'not {serial[:50]!r}'
         )
     yield found
     if _look(found.address) != found:

@@ -17,6 +17,9 @@ import pathlib
 import re
 
 from nova_accel import privileged
+from nova_accel.model import device_spec
+from nova_accel.privileged import arguments
+from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function
 
 #: The mount point of sysfs; callers cannot choose it.
@@ -32,25 +35,55 @@ _VALUE = re.compile(r'[0-9]{1,10}')
 
 @privileged.sysfs_pctxt.entrypoint
 def write(address: str, attribute: str, value: str) -> None:
-    """Write an attribute of a PCI function.
+    """Write an attribute of a PCI function that this host offers to guests.
 
     :param address: ``0000:81:00.0``
     :param attribute: one of :data:`ATTRIBUTES`
-    :param value: a decimal number
+    :param value: a decimal number; for ``reset`` 1, and for ``sriov_numvfs``
+        the number in the function's line of ``device_spec``
     :raises ValueError: an argument is not allowed.
     :raises OSError: the function has no such attribute, or refuses.
     """
-    write_below(ROOT, address, attribute, value)
+    name = pci_function.address(address)
+    _check(offered.check(ROOT, name), name, attribute, value)
+    write_below(ROOT, name, attribute, value)
+
+
+def _check(
+    line: device_spec.DeviceSpec, name: str, attribute: str, value: str
+) -> None:
+    """:raises ValueError: the write would harm others' guests."""
+    function = ROOT / 'bus/pci/devices' / name
+    if attribute == 'sriov_numvfs' and (
+        value != str(line.sriov_numvfs) or (function / 'physfn').is_symlink()
+    ):
+        raise ValueError(
+            f'value {str(value)[:20]!r} for sriov_numvfs of {name} is not '
+            f'what its line of [nova_accel] device_spec says, which is '
+            f'{line.sriov_numvfs}'
+        )
+    if attribute == 'reset' and value != '1':
+        raise ValueError(f'value {str(value)[:20]!r} for reset is not 1')
+    if attribute in ('reset', 'sriov_numvfs') and _virtual_functions(function):
+        # Guests may have them.
+        raise ValueError(f'address {name}: it has virtual functions')
+
+
+def _virtual_functions(function: pathlib.Path) -> bool:
+    try:
+        return (function / 'sriov_numvfs').read_text().strip() != '0'
+    except FileNotFoundError:
+        return False
 
 
 def write_below(
     root: pathlib.Path, address: str, attribute: str, value: str
 ) -> None:
     """Like :func:`write`, with sysfs at ``root``."""
-    if attribute not in ATTRIBUTES:
-        raise ValueError(f'{attribute!r} is not written')
-    if _VALUE.fullmatch(value) is None:
-        raise ValueError(f'{value!r} is not a decimal number')
+    if arguments.text('attribute', attribute) not in ATTRIBUTES:
+        raise ValueError(f'attribute {attribute[:50]!r} is not written')
+    if _VALUE.fullmatch(arguments.text('value', value)) is None:
+        raise ValueError(f'value {value[:50]!r} is not a decimal number')
     path = pci_function.attribute(
         root, pci_function.address(address), attribute
     )

@@ -14,7 +14,9 @@
 
 import pathlib
 
+from nova_accel import exceptions
 from nova_accel.model import pci_address
+from nova_accel.privileged import arguments
 
 
 def address(text: str) -> str:
@@ -24,10 +26,20 @@ def address(text: str) -> str:
     :raises ValueError: it is malformed.
     """
     try:
-        return str(pci_address.PciAddress.parse(text))
-    except Exception as error:
+        return str(
+            pci_address.PciAddress.parse(arguments.text('address', text))
+        )
+    except exceptions.InvalidName as error:
         # Only builtin exceptions reach the caller, which is another process.
-        raise ValueError(str(error)) from error
+        raise ValueError(f'address: {str(error)[:200]}') from error
+
+
+def is_address(text: str) -> bool:
+    """Whether a name of a device is that of a PCI function."""
+    try:
+        return address(text) == text
+    except ValueError:
+        return False
 
 
 def attribute(sysfs: pathlib.Path, function: str, name: str) -> pathlib.Path:

@@ -31,6 +31,7 @@ The author of a driver runs them like this:
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+import hashlib
 import json
 import pathlib
 from typing import Any
@@ -40,6 +41,7 @@ import fixtures
 import os_resource_classes
 import os_traits
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import answers
 from nova_accel.drivers import base
@@ -88,6 +90,13 @@ def a_function(
         ),
         **more,
     )
+
+
+def cached(directory: pathlib.Path, content: bytes) -> pathlib.Path:
+    """A bitstream in the directory of a cache, which names it by its hash."""
+    file = directory / hashlib.sha256(content).hexdigest()
+    file.write_bytes(content)
+    return file
 
 
 class DriverUnderTest:
@@ -332,11 +341,11 @@ class ProgrammingConformance(DriverUnderTest):
         if not self.bitstreams:
             self._refuses_to_program()
             return
-        device, region, directory = self._to_program()
+        device, region, (first, second) = self._to_program()
         driver = self.a_driver()
         told = []
-        for name in ('first', 'first', 'second'):
-            driver.program(device, region, directory / name, 60)
+        for file in (first, first, second):
+            driver.program(device, region, file, 60)
             told.append(driver.loaded(device, region))
             assert told[-1] == driver.loaded(device, region), (
                 'it is another text each time'
@@ -347,25 +356,22 @@ class ProgrammingConformance(DriverUnderTest):
         assert told[0] == told[1], 'the same bitstream is another text'
         if self.driver.tells_contents:
             assert told[1] != told[2], 'another bitstream is the same text'
-        self._is_as_before(device, directory)
+        self._is_as_before(device, first.parent)
 
     def test_a_programming_that_fails(self) -> None:
         if not self.bitstreams:
             return
-        device, region, directory = self._to_program()
+        device, region, (first, _second) = self._to_program()
         self.break_programming()
-        _raises(
-            self.a_driver().program, device, region, directory / 'first', 60
-        )
-        self._is_as_before(device, directory)
+        _raises(self.a_driver().program, device, region, first, 60)
+        self._is_as_before(device, first.parent)
 
     def test_a_bitstream_that_is_not_there(self) -> None:
         if not self.bitstreams:
             return
-        device, region, directory = self._to_program()
-        _raises(
-            self.a_driver().program, device, region, directory / 'third', 60
-        )
+        device, region, (first, _second) = self._to_program()
+        third = first.with_name(64 * '3')
+        _raises(self.a_driver().program, device, region, third, 60)
 
     def _refuses_to_program(self) -> None:
         device = self.discover()
@@ -380,27 +386,33 @@ class ProgrammingConformance(DriverUnderTest):
 
     def _to_program(
         self,
-    ) -> tuple[hardware.Device, programmable.Region, pathlib.Path]:
-        """A device, its region, and a directory with the bitstreams."""
+    ) -> tuple[hardware.Device, programmable.Region, list[pathlib.Path]]:
+        """A device, its region, and the bitstreams in the host's cache."""
         device = self.discover()
         directory = pathlib.Path(
             self.useFixture(  # type: ignore[attr-defined]
                 fixtures.TempDir()
             ).path
         )
-        for name, content in zip(
-            ('first', 'second'), self.bitstreams, strict=True
-        ):
-            (directory / name).write_bytes(content)
-        return device, device.regions[0], directory
+        # A privileged function takes no file from elsewhere.
+        conf.CONF.set_override(
+            'bitstream_cache_directory', str(directory), 'nova_accel'
+        )
+        self.addCleanup(  # type: ignore[attr-defined]
+            conf.CONF.clear_override, 'bitstream_cache_directory', 'nova_accel'
+        )
+        return (
+            device,
+            device.regions[0],
+            [cached(directory, content) for content in self.bitstreams],
+        )
 
     def _is_as_before(
         self, device: hardware.Device, directory: pathlib.Path
     ) -> None:
-        for name, content in zip(
-            ('first', 'second'), self.bitstreams, strict=True
-        ):
-            assert (directory / name).read_bytes() == content, name
+        for content in self.bitstreams:
+            file = directory / hashlib.sha256(content).hexdigest()
+            assert file.read_bytes() == content, file
         assert len(list(directory.iterdir())) == 2, 'something is left'
         after = self.discover()
         assert list(after.handles) == list(device.handles)

@@ -83,6 +83,21 @@ class FakeSysfs(fixtures.Fixture):
             pathlib.Path('../../..', below)
         )
 
+    def identify(
+        self,
+        address: pci_address.PciAddress | str,
+        vendor_id: str,
+        product_id: str,
+    ) -> None:
+        """Give a function its ids, which are four digits each."""
+        self.set(address, vendor=f'0x{vendor_id}', device=f'0x{product_id}')
+
+    def bind(self, address: pci_address.PciAddress | str, driver: str) -> None:
+        """Bind a function to a driver of the kernel."""
+        link = self.root / 'bus/pci/devices' / str(address) / 'driver'
+        link.unlink(missing_ok=True)
+        link.symlink_to(pathlib.Path('../../../bus/pci/drivers', driver))
+
     def remove(self, address: pci_address.PciAddress | str) -> None:
         """Remove a function: its attributes cannot be reached any more."""
         (self.root / 'bus/pci/devices' / str(address)).unlink()

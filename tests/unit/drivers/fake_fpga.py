@@ -28,6 +28,7 @@ import fixtures
 
 from nova_accel import privileged
 from unit.drivers import base
+from unit.privileged import tree
 
 _HEAD = """#!/bin/sh
 echo "$(basename "$0") $*" >>{state}/log
@@ -216,11 +217,34 @@ def xclbin(image_uuid):
 
 
 class FpgaTestCase(base.DriverTestCase):
-    """Of a driver that programs with these tools."""
+    """Of a driver that programs with these tools.
+
+    :cvar name: of the driver, in ``device_spec``
+    :cvar bound: number of a function -> the kernel's driver of it
+    :ivar cache: the directory of bitstreams
+    """
+
+    name = 'fpga_region'
+    bound = {}
 
     def setUp(self):
         super().setUp()
         self.tools = self.useFixture(Tools(self.sysfs.root))
+        self.cache = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        line = {'vendor_id': '*', **self.spec, 'driver': self.name}
+        tree.configure(
+            self,
+            device_spec=[json.dumps(line)],
+            bitstream_cache_directory=str(self.cache),
+        )
+        for function in self.node_devices.look().functions.values():
+            address = str(function.address)
+            if (self.sysfs.root / 'bus/pci/devices' / address).exists():
+                self.sysfs.identify(
+                    address, function.vendor_id, function.product_id
+                )
+                if address[-1] in self.bound:
+                    self.sysfs.bind(address, self.bound[address[-1]])
 
     def break_programming(self):
         self.tools.fail()

@@ -117,6 +117,8 @@ class TestFpgaDfl(base.DriverTestCase):
 
 class TestProgramming(fake_fpga.FpgaTestCase):
     driver = fpga_dfl.FpgaDflDriver
+    name = 'fpga_dfl'
+    bound = {'0': 'dfl-pci'}
     spec = {'vendor_id': '8086', 'product_id': '09c4'}
     bitstreams = (
         fake_fpga.gbs(AFU_ID),
@@ -147,8 +149,8 @@ class TestProgramming(fake_fpga.FpgaTestCase):
             )
 
     def test_opae_is_told_the_cards_full_address(self):
-        device, region, directory = self._to_program()
-        self.a_driver().program(device, region, directory / 'second', 60)
+        device, region, (_first, second) = self._to_program()
+        self.a_driver().program(device, region, second, 60)
         (call,) = self.tools.log
         self.assertTrue(call.startswith('fpgasupdate --yes /'), call)
         self.assertTrue(call.endswith('/bitstream.gbs 0000:3d:00.0'), call)

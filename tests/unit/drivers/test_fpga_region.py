@@ -104,8 +104,8 @@ class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
         self.assertIn('write error', self.discover().fault)
 
     def test_the_kernel_reads_a_file_of_roots(self):
-        device, region, directory = self._to_program()
-        self.a_driver().program(device, region, directory / 'first', 60)
+        device, region, (first, _second) = self._to_program()
+        self.a_driver().program(device, region, first, 60)
         self.assertEqual('600', self.tools.mode)
         self.assertEqual([], list(self.tools.firmware.iterdir()))
 
@@ -169,10 +169,10 @@ class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
         self.assertRaises(
             exceptions.DeviceError, driver.loaded, device, region
         )
-        _device, _region, directory = self._to_program()
+        _device, _region, bitstreams = self._to_program()
         told = set()
-        for name in ('first', 'second'):
-            driver.program(device, region, directory / name, 60)
+        for file in bitstreams:
+            driver.program(device, region, file, 60)
             told.add(driver.loaded(device, region))
         self.assertEqual(2, len(told))
 

@@ -11,12 +11,10 @@
 # under the License.
 
 import dataclasses
-import pathlib
-
-import fixtures
 
 from nova_accel import exceptions
 from nova_accel.drivers import xrt
+from nova_accel.testing import driver_conformance
 from unit.drivers import base
 from unit.drivers import fake_fpga
 
@@ -32,6 +30,8 @@ OTHER_IMAGE = '54754387-411c-4c16-8265-245b0241d0a2'
 class TestXrt(fake_fpga.FpgaTestCase):
     driver = xrt.XrtDriver
     spec = {'vendor_id': '10ee'}
+    name = 'xrt'
+    bound = {'0': 'xclmgmt', '1': 'xocl'}
     bitstreams = (fake_fpga.xclbin(IMAGE), fake_fpga.xclbin(OTHER_IMAGE))
 
     def functions(self):
@@ -108,8 +108,8 @@ class TestXrt(fake_fpga.FpgaTestCase):
         )
 
     def test_xrt_is_told_the_users_full_address(self):
-        device, region, directory = self._to_program()
-        self.a_driver().program(device, region, directory / 'second', 60)
+        device, region, (_first, second) = self._to_program()
+        self.a_driver().program(device, region, second, 60)
         (call,) = self.tools.log
         self.assertTrue(
             call.startswith('xrt-smi program --device 0000:3d:00.1 --user /'),
@@ -119,8 +119,8 @@ class TestXrt(fake_fpga.FpgaTestCase):
 
     def test_by_its_former_name(self):
         (self.tools.tools / 'xrt-smi').rename(self.tools.tools / 'xbutil')
-        device, region, directory = self._to_program()
-        self.a_driver().program(device, region, directory / 'second', 60)
+        device, region, (_first, second) = self._to_program()
+        self.a_driver().program(device, region, second, 60)
         self.assertTrue(self.tools.log[0].startswith('xbutil program'))
 
     def test_xrt_is_not_installed(self):
@@ -172,11 +172,14 @@ class TestXrt(fake_fpga.FpgaTestCase):
         self.sysfs.set(
             card, logic_uuids=BASE, interface_uuids=BASE, dev_offline='0'
         )
+        self.sysfs.identify(card, '10ee', 'd004')
+        self.sysfs.bind(card, 'xclmgmt')
         return self.discover(card, **more)
 
     def load_shell(self, device, shell=None, timeout_s=60):
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, 'shell')
-        path.write_bytes(fake_fpga.xclbin(IMAGE) if shell is None else shell)
+        path = driver_conformance.cached(
+            self.cache, fake_fpga.xclbin(IMAGE) if shell is None else shell
+        )
         self.a_driver().load_shell(device, path, timeout_s)
 
     def test_without_a_shell_it_is_there_for_one(self):

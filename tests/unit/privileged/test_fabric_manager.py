@@ -17,34 +17,37 @@ import time
 
 import fixtures
 from nova import conf as nova_conf
-import testtools
 
 from nova_accel import conf
 from nova_accel import privileged
 from nova_accel.privileged import fabric_manager
+from unit.privileged import tree
 
 CONF = nova_conf.CONF
 
 
-class TestFabricManager(testtools.TestCase):
+VIRTUAL = '0000:3d:00.4'
+
+
+class TestFabricManager(tree.TreeTestCase):
     def setUp(self):
         super().setUp()
         self.assertIs(CONF, conf.CONF)
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                'nova_accel.privileged.fabric_manager.RUN', self.directory
+        for name, value in (('RUN', self.directory), ('SYSFS', self.root)):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.privileged.fabric_manager.{name}', value
+                )
             )
-        )
+        self.add(VIRTUAL, physfn=tree.ADDRESS)
         self.addCleanup(privileged.fabric_pctxt.set_client_mode, True)
         privileged.fabric_pctxt.set_client_mode(False)
         self.configure(fabric_manager='10.0.0.1:7777')
         self.tool('echo "$@"')
 
     def configure(self, **options):
-        for name, value in options.items():
-            CONF.set_override(name, value, 'nova_accel')
-            self.addCleanup(CONF.clear_override, name, 'nova_accel')
+        tree.configure(self, **options)
 
     def tool(self, text):
         path = self.directory / 'fmpm'
@@ -100,7 +103,10 @@ class TestFabricManager(testtools.TestCase):
             (fabric_manager.activate, -1, []),
             (fabric_manager.activate, '3; reboot', []),
             (fabric_manager.activate, 3, ['--help']),
-            (fabric_manager.activate, 3, ['0000:01:00.4'] * 17),
+            (fabric_manager.activate, 3, [VIRTUAL] * 17),
+            (fabric_manager.activate, 3, [VIRTUAL] * 2),
+            (fabric_manager.activate, 3, [tree.ADDRESS]),
+            (fabric_manager.activate, 3, ['0000:3d:00.5']),
             (fabric_manager.deactivate, None),
             (fabric_manager.tell, [64]),
         ):
@@ -146,6 +152,6 @@ class TestFabricManager(testtools.TestCase):
 
     def test_functions_need_the_library(self):
         self.configure(fabric_manager_library='/nowhere/libnvfm.so.1')
-        status, output = fabric_manager.activate(3, ['0000:01:00.4'], 5)
+        status, output = fabric_manager.activate(3, [VIRTUAL], 5)
         self.assertEqual(1, status)
         self.assertIn('/nowhere/libnvfm.so.1', output)

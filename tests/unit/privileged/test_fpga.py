@@ -20,10 +20,15 @@ from oslo_concurrency import processutils
 import testtools
 
 from nova_accel.privileged import fpga
+from nova_accel.testing import driver_conformance
 from nova_accel.testing import fake_sysfs
 from unit.drivers import fake_fpga
+from unit.privileged import tree
 
 CARD = '0000:3d:00.0'
+
+#: The other cards, each bound to the driver whose tool programs it.
+DFL, USER, MANAGEMENT = '0000:3e:00.0', '0000:3f:00.1', '0000:3f:00.0'
 
 
 class TestFpga(testtools.TestCase):
@@ -39,21 +44,60 @@ class TestFpga(testtools.TestCase):
         )
         self.tools = self.useFixture(fake_fpga.Tools(self.sysfs.root))
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.bitstream = self.directory / 'bitstream'
-        self.bitstream.write_bytes(b'LABF first')
+        for address, driver in (
+            (CARD, 'acme-fpga'),
+            (DFL, 'dfl-pci'),
+            (USER, 'xocl'),
+            (MANAGEMENT, 'xclmgmt'),
+        ):
+            self.sysfs.set(address)
+            self.sysfs.identify(address, '10ee', '5004')
+            self.sysfs.bind(address, driver)
+        tree.offer(self, {'vendor_id': '10ee'})
+        tree.configure(self, bitstream_cache_directory=str(self.directory))
+        self.bitstream = self.cached(b'LABF first')
 
-    def assert_nothing_done(self, errors, *arguments):
-        for method, *more in (
-            (fpga.load_firmware, 'fpga0'),
-            (fpga.fpgasupdate,),
-            (fpga.xbutil,),
-            (fpga.xbmgmt,),
+    def cached(self, content):
+        return driver_conformance.cached(self.directory, content)
+
+    def assert_nothing_done(self, errors, address, *arguments):
+        for method, card, *more in (
+            (fpga.load_firmware, CARD, 'fpga0'),
+            (fpga.fpgasupdate, DFL),
+            (fpga.xbutil, USER),
+            (fpga.xbmgmt, MANAGEMENT),
         ):
             self.assertRaises(
-                errors, method, arguments[0], *more, *arguments[1:]
+                errors,
+                method,
+                card if address is None else address,
+                *more,
+                *arguments,
             )
         self.assertEqual([], self.tools.log)
         self.assertEqual([], list(self.tools.firmware.iterdir()))
+        self.assertEqual([], list(fpga.RUN.iterdir()))
+
+    def test_each_by_its_driver_alone(self):
+        """Each is taken to the check of its file, and no other."""
+        for method, its in (
+            (fpga.fpgasupdate, DFL),
+            (fpga.xbutil, USER),
+            (fpga.xbmgmt, MANAGEMENT),
+        ):
+            for card in (CARD, DFL, USER, MANAGEMENT):
+                error = self.assertRaises(
+                    ValueError, method, card, str(self.bitstream), 60
+                )
+                self.assertIn(
+                    'the file is no' if card == its else 'its driver is',
+                    str(error),
+                )
+        self.assertEqual([], list(fpga.RUN.iterdir()))
+
+    def test_cards_that_no_line_offers(self):
+        tree.offer(self, {'vendor_id': '8086'})
+        self.assert_nothing_done(ValueError, None, str(self.bitstream), 60)
 
     def test_another_path_of_firmware(self):
         other = self.directory / 'other'
@@ -111,14 +155,14 @@ class TestFpga(testtools.TestCase):
 
     def test_a_fault_names_its_file(self):
         """Also when it has been through privsep, which copies the args."""
-        missing = str(self.directory / 'missing')
+        missing = str(self.directory / (64 * '0'))
         for method, *more in (
-            (fpga.load_firmware, 'fpga0'),
-            (fpga.fpgasupdate,),
-            (fpga.xbutil,),
+            (fpga.load_firmware, CARD, 'fpga0'),
+            (fpga.fpgasupdate, DFL),
+            (fpga.xbutil, USER),
         ):
             error = self.assertRaises(
-                FileNotFoundError, method, CARD, *more, missing, 60
+                FileNotFoundError, method, *more, missing, 60
             )
             self.assertIn(missing, error.args[1])
 
@@ -191,14 +235,6 @@ class TestFpga(testtools.TestCase):
         )
         self.assertEqual(b'LABF first', self.bitstream.read_bytes())
 
-    def test_files_that_are_none(self):
-        link = self.directory / 'link'
-        link.symlink_to(self.bitstream)
-        pipe = self.directory / 'pipe'
-        os.mkfifo(pipe)
-        for bad in (link, pipe, self.directory, self.directory / 'none'):
-            self.assert_nothing_done((ValueError, OSError), CARD, str(bad), 60)
-
     def test_time_limits(self):
         for bad in (0, -1, 10**9, float('nan')):
             self.assertRaises(
@@ -217,10 +253,9 @@ class TestFpga(testtools.TestCase):
             signed.replace(b'\x02', b'\x01', 1),
             signed[:1024] + bytes(64),
         ):
-            self.bitstream.write_bytes(image)
-            for method in (fpga.fpgasupdate, fpga.xbutil):
+            for method, card in ((fpga.fpgasupdate, DFL), (fpga.xbutil, USER)):
                 self.assertRaises(
-                    ValueError, method, CARD, str(self.bitstream), 60
+                    ValueError, method, card, str(self.cached(image)), 60
                 )
         self.assertEqual([], self.tools.log)
 

@@ -15,6 +15,7 @@ import os
 import pathlib
 
 import fixtures
+import testtools
 
 from nova_accel import privileged
 from nova_accel.privileged import pci_attributes
@@ -123,7 +124,10 @@ class TestWriteBelow(SysfsTestCase):
 
 
 class TestWrite(SysfsTestCase):
-    def test_in_the_process_itself(self):
+    """In the process itself."""
+
+    def setUp(self):
+        super().setUp()
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.privileged.pci_attributes.ROOT', self.root
@@ -131,12 +135,73 @@ class TestWrite(SysfsTestCase):
         )
         self.addCleanup(privileged.sysfs_pctxt.set_client_mode, True)
         privileged.sysfs_pctxt.set_client_mode(False)
+        tree.offer(self, {'address': ADDRESS, 'sriov_numvfs': 4})
+        self.reset = self.function / 'reset'
+        self.reset.write_text('-')
+
+    def test_what_its_line_says(self):
         pci_attributes.write(ADDRESS, 'sriov_numvfs', '4')
         self.assertEqual('4', self.attribute.read_text())
         self.assertRaises(
             ValueError, pci_attributes.write, ADDRESS, 'remove', '1'
         )
 
+    def test_another_number_than_its_line_says(self):
+        for value in ('0', '3', '40', '04'):
+            error = self.assertRaises(
+                ValueError,
+                pci_attributes.write,
+                ADDRESS,
+                'sriov_numvfs',
+                value,
+            )
+            self.assertIn(f"value '{value}'", str(error))
+        self.assertEqual('0', self.attribute.read_text())
+
+    def test_virtual_functions_that_guests_may_have(self):
+        self.attribute.write_text('4')
+        for attribute, value in (('sriov_numvfs', '4'), ('reset', '1')):
+            error = self.assertRaises(
+                ValueError, pci_attributes.write, ADDRESS, attribute, value
+            )
+            self.assertIn('virtual functions', str(error))
+        self.assertEqual('-', self.reset.read_text())
+
+    def test_reset(self):
+        pci_attributes.write(ADDRESS, 'reset', '1')
+        self.assertEqual('1', self.reset.read_text())
+        self.assertRaises(
+            ValueError, pci_attributes.write, ADDRESS, 'reset', '2'
+        )
+
+    def test_a_function_that_no_line_offers(self):
+        tree.offer(self, {'address': '0000:3d:00.1'})
+        error = self.assertRaises(
+            ValueError, pci_attributes.write, ADDRESS, 'reset', '1'
+        )
+        self.assertIn(f'address {ADDRESS}', str(error))
+        self.assertIn('device_spec', str(error))
+        self.assertEqual('-', self.reset.read_text())
+
+    def test_a_virtual_function_of_what_a_line_offers(self):
+        virtual = self.add('0000:3d:00.4', physfn=ADDRESS)
+        self.attribute.write_text('4')
+        (virtual / 'nvidia').mkdir()
+        for name, value in (('reset', '1'), ('nvidia/current_vgpu_type', '5')):
+            (virtual / name).write_text('-')
+            pci_attributes.write('0000:3d:00.4', name, value)
+            self.assertEqual(value, (virtual / name).read_text())
+        (virtual / 'sriov_numvfs').write_text('0')
+        self.assertRaises(
+            ValueError,
+            pci_attributes.write,
+            '0000:3d:00.4',
+            'sriov_numvfs',
+            '4',
+        )
+
+
+class TestItsProcess(testtools.TestCase):
     def test_with_no_capability(self):
         self.assertEqual([], privileged.sysfs_pctxt.conf.capabilities)
 

@@ -153,11 +153,19 @@ def _name_function(domain: fakelibvirt.Domain, xml: str) -> None:
     )
 
 
+def _is_active(domain: fakelibvirt.Domain) -> int:
+    """A guest that is paused is active, too."""
+    return int(
+        domain._state
+        in (fakelibvirt.VIR_DOMAIN_RUNNING, fakelibvirt.VIR_DOMAIN_PAUSED)
+    )
+
+
 class GuestDevices(fixtures.Fixture):
     """Lets guests attach, detach and use host devices.
 
-    A guest that has one cannot be saved. Nova's mark in the metadata of its
-    guests is kept, too.
+    A guest that has one cannot be saved. It is started paused if it is to be.
+    Nova's mark in the metadata of its guests is kept, too.
     """
 
     def _setUp(self) -> None:
@@ -176,6 +184,7 @@ class GuestDevices(fixtures.Fixture):
             ('Domain.attachDeviceFlags', self.attach),
             ('Domain.detachDeviceFlags', self.detach),
             ('Domain.createWithFlags', self.create),
+            ('Domain.isActive', _is_active),
             ('Domain.managedSave', self.save),
             ('Domain.managedSaveRemove', self.forget_saved),
             ('Domain.XMLDesc', self.describe),
@@ -248,6 +257,8 @@ class GuestDevices(fixtures.Fixture):
         for hostdev in started:
             _check_free(domain, hostdev)
         self._create(domain, flags)
+        if flags & fakelibvirt.VIR_DOMAIN_START_PAUSED:
+            domain._state = fakelibvirt.VIR_DOMAIN_PAUSED
         domain._def['devices']['hostdevs'] = started
         domain.defined_hostdevs = defined
 

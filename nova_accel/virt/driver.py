@@ -16,6 +16,7 @@
 rules are in ``nova_accel.model``. The modules beside this one do the work.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
@@ -27,6 +28,7 @@ from nova import context as nova_context
 from nova import objects
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
+from nova.virt.libvirt import guest as libvirt_guest
 
 from nova_accel import nova_releases
 from nova_accel.client import our_allocations
@@ -35,6 +37,7 @@ from nova_accel.virt import faults
 from nova_accel.virt import guest_partition
 from nova_accel.virt import guest_topology
 from nova_accel.virt import instance_event
+from nova_accel.virt import joined_guest
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import rebuild
@@ -56,6 +59,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._rebooting: set[str] = set()
+        self._resuming: set[str] = set()
 
     def init_host(self, host: str) -> None:
         # If nova-compute fails later than this, it does not exit: it waits
@@ -203,6 +207,37 @@ class AcceleratorMixin(rebuild.RebuildMixin):
                     self.capabilities,
                 )
         return guest
+
+    def _create_guest(
+        self,
+        context: nova_context.RequestContext,
+        xml: str,
+        instance: objects.Instance,
+        power_on: bool = True,
+        pause: bool = False,
+        post_xml_callback: Callable[[], None] | None = None,
+    ) -> libvirt_guest.Guest:
+        """The one place where guests are started, but for soft reboots."""
+        waits = (
+            (power_on or pause)
+            # A guest that is resumed gets its devices later.
+            and instance.uuid not in self._resuming
+            and self._accelerators.fabric.has(instance.uuid)
+        )
+        guest = super()._create_guest(
+            context, xml, instance, power_on, pause or waits, post_xml_callback
+        )
+        if not waits:
+            return guest
+
+        def confirm() -> None:
+            with self._translated(context, instance):
+                self._accelerators.fabric.confirm(instance.uuid)
+
+        joined = joined_guest.JoinedGuest(guest, confirm)
+        if not pause:
+            joined.resume()
+        return joined
 
     def _vgpu_allocations(self, allocations: dict[str, Any]) -> Any:
         # Nova would make mediated devices of its own for our VGPU units.

@@ -23,7 +23,9 @@ from typing import Any
 from nova import context as nova_context
 from nova import objects
 
+from nova_accel import exceptions
 from nova_accel.virt import hooks
+from nova_accel.virt import joined_guest
 from nova_accel.virt.fabric import no_fabric
 
 
@@ -58,7 +60,19 @@ class GuestPartitionMixin(hooks.Hooks):
 
     def _soft_reboot(self, instance: objects.Instance) -> Any:
         with self._fabric.during(instance.uuid):
-            return super()._soft_reboot(instance)
+            done = super()._soft_reboot(instance)
+            try:
+                if done:
+                    guest = self._host.get_guest(instance)
+                    with joined_guest.waiting(
+                        self._fabric, guest, instance.uuid
+                    ):
+                        pass
+            except exceptions.AcceleratorError:
+                # Nova tries a hard reboot then, which starts the guest with
+                # its partition, or not at all.
+                return False
+            return done
 
     def _hard_reboot(
         self,

@@ -30,6 +30,8 @@ class Hooks(_Extended):
 
     os_acc: os_acc.OsAcc
     _accelerators: parts.Parts
+    #: The instances whose guests Nova is resuming.
+    _resuming: set[str]
 
     @property
     def _held(self) -> holdings.Held:

@@ -38,6 +38,7 @@ from nova_accel.model import arq_types
 from nova_accel.virt import faults
 from nova_accel.virt import hooks
 from nova_accel.virt import hot_plug
+from nova_accel.virt import joined_guest
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -86,9 +87,13 @@ class SuspendMixin(hooks.Hooks):
         with _rolled_back(exception.InstanceResumeFailure):
             arqs = self._made_ready(instance)
         try:
-            super().resume(context, instance, *args, **kwargs)
+            self._resuming.add(instance.uuid)
+            try:
+                super().resume(context, instance, *args, **kwargs)
+            finally:
+                self._resuming.discard(instance.uuid)
             if arqs:
-                hot_plug.attach(self._host.get_guest(instance), arqs)
+                self._attach(self._host.get_guest(instance), instance, arqs)
         except Exception as error:
             if not arqs or not self._runs(instance):
                 raise
@@ -123,7 +128,7 @@ class SuspendMixin(hooks.Hooks):
         ):
             return
         try:
-            hot_plug.attach(guest, self._held.arqs_of(instance.uuid))
+            self._attach(guest, instance, self._held.arqs_of(instance.uuid))
         except Exception as error:
             raise exception.InstanceResumeFailure(
                 reason=f'{faults.public(error)}; {_HINT}'
@@ -140,6 +145,17 @@ class SuspendMixin(hooks.Hooks):
                 reason=faults.public(error)
             ) from error
         super().unrescue(context, instance)
+
+    def _attach(
+        self,
+        guest: libvirt_guest.Guest,
+        instance: objects.Instance,
+        arqs: Iterable[arq_types.Arq],
+    ) -> None:
+        with joined_guest.waiting(
+            self._accelerators.fabric, guest, instance.uuid
+        ):
+            hot_plug.attach(guest, arqs)
 
     def _made_ready(
         self, instance: objects.Instance

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
 
 from crash import cloud
 from crash import imitated_host
@@ -65,6 +66,19 @@ class Client:
         )
 
 
+_RUNNING = fakelibvirt.VIR_DOMAIN_RUNNING
+
+
+def _modules(domain: Any) -> frozenset[int]:
+    """The modules that a guest has."""
+    return frozenset(
+        2 * (int(hostdev['bus'], 16) - _FIRST_BUS)
+        + int(hostdev['function'], 16)
+        for hostdev in domain._def['devices']['hostdevs']
+        if hostdev['type'] != 'mdev'
+    )
+
+
 def _gpus(
     _need: fabric_need.Need, arqs: Iterable[arq_types.Arq]
 ) -> fabric_need.Gpus:
@@ -83,6 +97,7 @@ class BoardCloud(cloud.Cloud):
     """Each host has a board, and a Fabric Manager of its own.
 
     :ivar daemons: name of a host -> its Fabric Manager
+    :ivar violations: guests that have run with GPUs that were not joined
     """
 
     def _setUp(self) -> None:
@@ -116,6 +131,33 @@ class BoardCloud(cloud.Cloud):
         ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         super()._setUp()
+        self.violations: list[str] = []
+        for name in ('createWithFlags', 'resume', 'attachDeviceFlags'):
+            self._watch(name)
+
+    def _watch(self, name: str) -> None:
+        """Look at each guest that may run after a call."""
+        real = getattr(fakelibvirt.Domain, name)
+
+        def call_and_look(domain: Any, *args: Any, **kwargs: Any) -> Any:
+            found = real(domain, *args, **kwargs)
+            host = next(
+                host
+                for host in self.hosts
+                if host.connection is domain._connection
+            )
+            wanted = _modules(domain) if domain._state == _RUNNING else None
+            if wanted and wanted not in map(
+                frozenset, self.daemons[host.name].active.values()
+            ):
+                self.violations.append(f'{name}: {wanted} on {host.name}')
+            return found
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'nova.tests.fixtures.libvirt.Domain.{name}', call_and_look
+            )
+        )
 
     def _drift_of(self, host: imitated_host.Host, held: Any) -> list[str]:
         return [*super()._drift_of(host, held), *self._fabric_drift(host)]

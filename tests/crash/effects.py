@@ -48,6 +48,10 @@ class Fault(enum.Enum):
     DATABASE_AWAY = 'database away from then on'
 
 
+#: Where nothing fails, but :attr:`Effects.meanwhile` happens just before.
+MEANWHILE = 'meanwhile'
+
+
 class Point(NamedTuple):
     """Where an operation is struck: at its N-th effect, from zero.
 
@@ -56,7 +60,7 @@ class Point(NamedTuple):
 
     number: int | None
     effect: str
-    fault: Fault
+    fault: Fault | str
 
 
 _LOCAL = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.RAISES)
@@ -138,7 +142,10 @@ class Effects(fixtures.Fixture):
     """Counts the effects of an operation, and strikes at one of them.
 
     :ivar struck: whether it did
+    :ivar meanwhile: what happens at a point of :data:`MEANWHILE`
     """
+
+    meanwhile: Callable[[], None]
 
     struck = False
 
@@ -217,7 +224,12 @@ class Effects(fixtures.Fixture):
             )
         )
 
-    def _strike(self, fault: Fault, kind: _Kind, do: Callable[[], Any]) -> Any:
+    def _strike(
+        self, fault: Fault | str, kind: _Kind, do: Callable[[], Any]
+    ) -> Any:
+        if fault == MEANWHILE:
+            self.meanwhile()
+            return do()
         match fault:
             case Fault.KILLED_BEFORE:
                 self._dead = True

@@ -102,7 +102,9 @@ class LibvirtDriver:
         self._host.get_guest(instance).save_memory_state()
 
     def resume(self, context: Any, instance: Instance) -> None:
-        self._host.get_guest(instance).launch()
+        # With what was saved; Nova gives the same XML to libvirt again.
+        xml = self._host.get_guest(instance).get_xml_desc(dump_inactive=True)
+        self._create_guest(context, xml, instance)
 
     def snapshot(self, context: Any, instance: Instance) -> None:
         """A cold one: the guest is saved while its disk is read."""
@@ -139,11 +141,11 @@ class LibvirtDriver:
             instance, instance.get_network_info(), None, None
         )
         self._power_off(instance)
-        self._define(config.to_xml()).launch()
+        self._create_guest(context, config.to_xml(), instance)
 
     def unrescue(self, context: Any, instance: Instance) -> None:
         self._power_off(instance)
-        self._define(instance.unrescue_xml).launch()
+        self._create_guest(context, instance.unrescue_xml, instance)
 
     def migrate_disk_and_power_off(
         self, context: Any, instance: Instance
@@ -225,13 +227,23 @@ class LibvirtDriver:
             instance, instance.get_network_info(), None, None, **kwargs
         )
         try:
-            self._define(config.to_xml()).launch()
+            self._create_guest(None, config.to_xml(), instance)
         except Exception:
             self._undefine(instance)
             raise
 
-    def _define(self, xml: str) -> libvirt_guest.Guest:
-        return libvirt_guest.Guest.create(xml, self._host)
+    def _create_guest(
+        self,
+        context: Any,
+        xml: str,
+        instance: Instance,
+        power_on: bool = True,
+        pause: bool = False,
+        post_xml_callback: Any = None,
+    ) -> libvirt_guest.Guest:
+        guest = libvirt_guest.Guest.create(xml, self._host)
+        guest.launch(pause=pause)
+        return guest
 
     def _power_off(self, instance: Instance) -> None:
         with contextlib.suppress(exception.InstanceNotFound):

@@ -11,12 +11,19 @@
 # under the License.
 
 import contextlib
+import random
 
 from crash import board_cloud
 from crash import effects
 from crash import test_points
 
 #: Live migration moves no whole GPU, and no other service has partitions.
+#: The effects by which a guest gets its devices.
+_LAST = (
+    'guest createWithFlags of Domain',
+    'guest attachDeviceFlags of Domain',
+)
+
 _NOT_OF_BOARDS = (
     'live_migration',
     'resize_to_more_devices',
@@ -93,9 +100,47 @@ class TestFabricPoints(test_points.PointsTestCase):
                     self.assertEqual([], cloud.drift(), (fault, effect))
 
 
+class TestFabricManagerForgets(test_points.PointsTestCase):
+    """Whenever it loses its state, no guest runs with GPUs that are apart."""
+
+    cloud = board_cloud.BoardCloud
+
+    def check(self, name):
+        operation = OPERATIONS[name]
+        effects_ = sorted(
+            {(point.number, point.effect) for point in self.points(operation)}
+        )
+        # The last look is before the guest starts, or gets its devices.
+        always = [each for each in effects_ if each[1] in _LAST]
+        others = [each for each in effects_ if each[1] not in _LAST]
+        if test_points._SAMPLE is not None:
+            others = random.Random(name).sample(others, min(1, len(others)))
+        for number, effect in always + others:
+            self.assertEqual([], self.forget(operation, number, effect))
+
+    def forget(self, operation, number, effect):
+        """What is wrong if it does so just before an effect."""
+        point = effects.Point(number, effect, effects.MEANWHILE)
+        with self.cloud() as cloud:
+            cloud.effects.meanwhile = lambda: [
+                daemon.reset() for daemon in cloud.daemons.values()
+            ]
+            operation.run(cloud, point)
+            self.assertTrue(cloud.effects.struck)
+            wrong = list(cloud.violations)
+            for host in cloud.hosts:
+                host.run_periodic()
+            return [f'{point}: {line}' for line in wrong + cloud.drift()]
+
+
 for _name in OPERATIONS:
     setattr(
         TestFabricPoints,
+        f'test_{_name}',
+        lambda self, name=_name: self.check(name),
+    )
+    setattr(
+        TestFabricManagerForgets,
         f'test_{_name}',
         lambda self, name=_name: self.check(name),
     )

@@ -18,10 +18,12 @@ are taken one after the other, because they change the same switches.
 """
 
 import collections
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import functools
 
 from oslo_concurrency import lockutils
 from oslo_log import log as logging
@@ -42,6 +44,9 @@ LOG = logging.getLogger(__name__)
 
 _Step = fabric.Step
 _RETRY_AFTER_S = 1
+
+# How often a partition may be lost while its guest waits.
+_MOST_LOOKS = 3
 
 
 class GuestPartitions(no_fabric.NoFabric):
@@ -84,28 +89,17 @@ class GuestPartitions(no_fabric.NoFabric):
         gpus = self._need.gpus(arqs)
         if not gpus.handles:
             return
-        with self._locked():
-            partitions = self._list(self._wait_s)
-            if partitions is None:
-                LOG.warning(
-                    'Instance %s gets no partition of NVSwitches: Fabric '
-                    'Manager does not manage any',
-                    instance_uuid,
-                )
-                return
-            try:
-                wanted = self._wanted(instance_uuid, gpus, partitions)
-                self._make_way(wanted)
-                self._activate(wanted)
-            except exceptions.AcceleratorError as error:
-                LOG.error(
-                    'The guest of instance %s does not start, because its '
-                    'GPUs cannot be joined: %s',
-                    instance_uuid,
-                    error,
-                    instance_uuid=instance_uuid,
-                )
-                raise
+        with self._locked(), self._told_or_undone(instance_uuid):
+            self._patiently(functools.partial(self._join, instance_uuid, gpus))
+
+    def has(self, instance_uuid: str) -> bool:
+        return bool(self._journal.of_instance(instance_uuid))
+
+    def confirm(self, instance_uuid: str) -> None:
+        if not self.has(instance_uuid):
+            return
+        with self._locked(), self._told_or_undone(instance_uuid):
+            self._patiently(functools.partial(self._look_again, instance_uuid))
 
     def let_go(self, handle_uuid: str) -> None:
         if not any(self._with(handle_uuid)):
@@ -169,6 +163,81 @@ class GuestPartitions(no_fabric.NoFabric):
                 error,
             )
 
+    @contextlib.contextmanager
+    def _told_or_undone(self, instance_uuid: str) -> Iterator[None]:
+        """Log why a guest does not start, and undo what is half done."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, exceptions.AcceleratorError):
+                LOG.error(
+                    'The guest of instance %s does not start, because its '
+                    'GPUs cannot be joined: %s',
+                    instance_uuid,
+                    error,
+                    instance_uuid=instance_uuid,
+                )
+            for entry in self._journal.of_instance(instance_uuid):
+                if entry.step is _Step.ACTIVATING:
+                    # Fabric Manager may have done it, or a part of it.
+                    self._deactivate_or_warn(entry)
+            raise
+
+    def _patiently(self, attempt: Callable[[], None]) -> None:
+        """Wait for a Fabric Manager that is not ready, at any step.
+
+        :raises FabricNotReady: it is not ready in time.
+        """
+        tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(exceptions.FabricNotReady),
+            wait=tenacity.wait_fixed(_RETRY_AFTER_S),
+            stop=tenacity.stop_after_delay(self._wait_s),
+            reraise=True,
+        )(attempt)
+
+    def _join(self, instance_uuid: str, gpus: fabric_need.Gpus) -> None:
+        """:raises AcceleratorError: the GPUs cannot be joined."""
+        partitions = self._list()
+        if partitions is None:
+            LOG.warning(
+                'Instance %s gets no partition of NVSwitches: Fabric '
+                'Manager does not manage any',
+                instance_uuid,
+            )
+            return
+        wanted = self._wanted(instance_uuid, gpus, partitions)
+        self._make_way(wanted)
+        self._activate(wanted)
+
+    def _look_again(self, instance_uuid: str) -> None:
+        """Activate what was lost, until a look finds all active.
+
+        :raises AcceleratorError: it cannot be activated, or is lost each time.
+        """
+        for _look in range(_MOST_LOOKS):
+            lost = [
+                entry
+                for entry in self._journal.of_instance(instance_uuid)
+                if entry.step is not _Step.ACTIVE or not self._is_active(entry)
+            ]
+            if not lost:
+                return
+            for entry in lost:
+                LOG.warning(
+                    'Fabric Manager has lost partition %s of instance %s '
+                    'before its guest runs; activating it again',
+                    entry.number,
+                    instance_uuid,
+                    instance_uuid=instance_uuid,
+                )
+                self._activate(
+                    dataclasses.replace(entry, step=_Step.ACTIVATING)
+                )
+        raise exceptions.FabricError(
+            f'Fabric Manager has lost the partition of {instance_uuid} '
+            f'{_MOST_LOOKS} times before its guest ran'
+        )
+
     def _wanted(
         self,
         instance_uuid: str,
@@ -229,12 +298,7 @@ class GuestPartitions(no_fabric.NoFabric):
             )
         if not partition.is_active:
             self._journal.write(wanted)
-            try:
-                self._ask_to_activate(wanted)
-            except BaseException:
-                # Fabric Manager may have done it, or a part of it.
-                self._deactivate_or_warn(wanted)
-                raise
+            self._ask_to_activate(wanted)
         self._journal.write(dataclasses.replace(wanted, step=_Step.ACTIVE))
 
     def _ask_to_activate(self, wanted: fabric.Entry) -> None:
@@ -336,16 +400,8 @@ class GuestPartitions(no_fabric.NoFabric):
             entry.is_of(each) and each.is_active for each in self._list() or ()
         )
 
-    def _list(self, wait_s: float = 0) -> tuple[fabric.Partition, ...] | None:
-        """:raises DeviceError: Fabric Manager is not ready in time."""
-        return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(exceptions.FabricNotReady),
-            wait=tenacity.wait_fixed(_RETRY_AFTER_S),
-            stop=tenacity.stop_after_delay(wait_s),
-            reraise=True,
-        )(self._list_or_tell)
-
-    def _list_or_tell(self) -> tuple[fabric.Partition, ...] | None:
+    def _list(self) -> tuple[fabric.Partition, ...] | None:
+        """:raises DeviceError: Fabric Manager is not ready."""
         try:
             return self._manager.partitions()
         except exceptions.FabricNotReady:

@@ -41,6 +41,20 @@ class NoFabric:
             activated.
         """
 
+    def has(self, instance_uuid: str) -> bool:
+        """Whether an instance has a partition, or is about to get it."""
+        return False
+
+    def confirm(self, instance_uuid: str) -> None:
+        """Make sure again that an instance's partition is active.
+
+        Fabric Manager may have lost it since :meth:`ready`. It is called
+        while the guest exists and does not run.
+
+        :raises Conflict: somebody else has activated one of its GPUs.
+        :raises DeviceError: it is not active, and cannot be activated.
+        """
+
     def let_go(self, handle_uuid: str) -> None:
         """Deactivate the partition with a device that no guest has any more.
 

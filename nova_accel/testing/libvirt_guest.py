@@ -22,6 +22,7 @@ has a host device.
 # of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import copy
 import re
@@ -336,3 +337,34 @@ def _as_method(function: Any) -> Any:
         return function(*args, **kwargs)
 
     return method
+
+
+class RunningGuests(fixtures.Fixture):
+    """Looks at each guest that runs after a start, or gets a device then.
+
+    It is used after :class:`GuestDevices`.
+
+    :param look: is called with its domain
+    """
+
+    def __init__(self, look: Callable[[fakelibvirt.Domain], None]) -> None:
+        self._look = look
+
+    def _setUp(self) -> None:
+        for name in ('createWithFlags', 'resume', 'attachDeviceFlags'):
+            self._watch(name)
+
+    def _watch(self, name: str) -> None:
+        real = getattr(fakelibvirt.Domain, name)
+
+        def call_and_look(
+            domain: fakelibvirt.Domain, *args: Any, **kwargs: Any
+        ) -> Any:
+            found = real(domain, *args, **kwargs)
+            if domain._state == fakelibvirt.VIR_DOMAIN_RUNNING:
+                self._look(domain)
+            return found
+
+        self.useFixture(
+            fixtures.MonkeyPatch(f'{_FAKE}.Domain.{name}', call_and_look)
+        )

@@ -25,7 +25,6 @@ from nova import objects
 
 from nova_accel import exceptions
 from nova_accel.virt import hooks
-from nova_accel.virt import joined_guest
 from nova_accel.virt.fabric import no_fabric
 
 
@@ -58,21 +57,10 @@ class GuestPartitionMixin(hooks.Hooks):
         with self._fabric.during(instance.uuid):
             super().power_off(instance, *args, **kwargs)
 
-    def _soft_reboot(self, instance: objects.Instance) -> Any:
+    def _soft_reboot(self, instance: objects.Instance) -> bool:
         with self._fabric.during(instance.uuid):
             done = super()._soft_reboot(instance)
-            try:
-                if done:
-                    guest = self._host.get_guest(instance)
-                    with joined_guest.waiting(
-                        self._fabric, guest, instance.uuid
-                    ):
-                        pass
-            except exceptions.AcceleratorError:
-                # Nova tries a hard reboot then, which starts the guest with
-                # its partition, or not at all.
-                return False
-            return done
+            return done and self._stays_joined(instance)
 
     def _hard_reboot(
         self,
@@ -160,6 +148,22 @@ class GuestPartitionMixin(hooks.Hooks):
     ) -> None:
         with self._fabric.during(instance.uuid):
             super().finish_revert_migration(context, instance, *args, **kwargs)
+
+    def _stays_joined(self, instance: objects.Instance) -> bool:
+        """Look again at the partition of a guest that was just started.
+
+        :returns: whether it is active; the guest does not run if it is not,
+            and Nova tries a hard reboot
+        """
+        if self._fabric.has(instance.uuid):
+            guest = self._host.get_guest(instance)
+            guest.pause()
+            try:
+                self._fabric.confirm(instance.uuid)
+            except exceptions.AcceleratorError:
+                return False
+            guest.resume()
+        return True
 
     @property
     def _fabric(self) -> no_fabric.NoFabric:

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import fixtures
-from nova.tests.fixtures import libvirt as fakelibvirt
 
 from crash import cloud
 from crash import imitated_host
 from nova_accel.host import fabric_manager
 from nova_accel.model import arq_types
 from nova_accel.testing import fabric_manager as simulated
+from nova_accel.testing import libvirt_guest
 from nova_accel.virt import wiring
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import partition_journal
@@ -64,9 +64,6 @@ class Client:
         return self._daemon.ask(
             '--set-activated-list', ','.join(map(str, numbers))
         )
-
-
-_RUNNING = fakelibvirt.VIR_DOMAIN_RUNNING
 
 
 def _modules(domain: Any) -> frozenset[int]:
@@ -132,32 +129,19 @@ class BoardCloud(cloud.Cloud):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         super()._setUp()
         self.violations: list[str] = []
-        for name in ('createWithFlags', 'resume', 'attachDeviceFlags'):
-            self._watch(name)
+        self.useFixture(libvirt_guest.RunningGuests(self._look))
 
-    def _watch(self, name: str) -> None:
-        """Look at each guest that may run after a call."""
-        real = getattr(fakelibvirt.Domain, name)
-
-        def call_and_look(domain: Any, *args: Any, **kwargs: Any) -> Any:
-            found = real(domain, *args, **kwargs)
-            host = next(
-                host
-                for host in self.hosts
-                if host.connection is domain._connection
-            )
-            wanted = _modules(domain) if domain._state == _RUNNING else None
-            if wanted and wanted not in map(
-                frozenset, self.daemons[host.name].active.values()
-            ):
-                self.violations.append(f'{name}: {wanted} on {host.name}')
-            return found
-
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                f'nova.tests.fixtures.libvirt.Domain.{name}', call_and_look
-            )
+    def _look(self, domain: Any) -> None:
+        host = next(
+            host
+            for host in self.hosts
+            if host.connection is domain._connection
         )
+        wanted = _modules(domain)
+        if wanted and wanted not in map(
+            frozenset, self.daemons[host.name].active.values()
+        ):
+            self.violations.append(f'{wanted} on {host.name}')
 
     def _drift_of(self, host: imitated_host.Host, held: Any) -> list[str]:
         return [*super()._drift_of(host, held), *self._fabric_drift(host)]

@@ -21,6 +21,7 @@ from nova_accel.testing import devices
 from nova_accel.testing import fabric_manager
 from nova_accel.testing import hgx_host
 from nova_accel.testing import hostdev
+from nova_accel.testing import libvirt_guest
 
 HOST = 'host1'
 
@@ -30,7 +31,7 @@ class BoardTestCase(base.AcceleratorTestCase):
 
     :cvar board: the partitions of its Fabric Manager
     :cvar module_ids: of its GPUs
-    :ivar violations: guests that were started without their own partition
+    :ivar violations: guests that have run without their own partition
     """
 
     hosts = ()
@@ -58,7 +59,7 @@ class BoardTestCase(base.AcceleratorTestCase):
             )
         )
         self.violations = []
-        self.watch_starts()
+        self.useFixture(libvirt_guest.RunningGuests(self.look))
         self.hgx = hgx_host.HgxHost(self.module_ids)
         info = devices.pci_info(gpus=0, fpgas=0, qats=0)
         self.hgx.install(info, self.sysfs)
@@ -109,23 +110,12 @@ class BoardTestCase(base.AcceleratorTestCase):
             if self.modules(domain)
         }
 
-    def watch_starts(self):
-        """Note each guest that starts without its partition alone."""
-        mark = fakelibvirt.Connection._mark_running
-
-        def mark_and_look(connection, domain):
-            wanted = self.modules(domain)
-            active = {frozenset(each) for each in self.daemon.active.values()}
-            if wanted and wanted not in active:
-                self.violations.append((domain.UUIDString(), wanted, active))
-            return mark(connection, domain)
-
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                'nova.tests.fixtures.libvirt.Connection._mark_running',
-                mark_and_look,
-            )
-        )
+    def look(self, domain):
+        """Note a guest that runs without its partition alone."""
+        wanted = self.modules(domain)
+        active = {frozenset(each) for each in self.daemon.active.values()}
+        if wanted and wanted not in active:
+            self.violations.append((domain.UUIDString(), wanted, active))
 
     def assert_as_needed(self, message=''):
         """The active partitions are exactly those of the running guests."""

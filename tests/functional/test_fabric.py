@@ -13,6 +13,7 @@
 import os
 import random
 
+import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import board
@@ -100,6 +101,110 @@ class TestOneServer(board.BoardTestCase):
         self.settle(HOST)
         self.assertEqual({}, self.daemon.active)
         self.delete(server)
+
+
+class TestLostBeforeTheStart(board.BoardTestCase):
+    """Fabric Manager forgets all after the last look, when a guest starts."""
+
+    # As a call, a fault would go back to nova-api.
+    CAST_AS_CALL = False
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot(self.flavors[2])
+
+    def forget(self, method='createWithFlags', fails=False):
+        """Once, just before a call of libvirt."""
+        real = getattr(fakelibvirt.Domain, method)
+        self.forgotten = 0
+
+        def forget_first(domain, *args, **kwargs):
+            if not self.forgotten:
+                self.daemon.reset()
+                if fails:
+                    self.daemon.refuse('-a', fmpm.NVLINK_ERROR)
+            self.forgotten += 1
+            return real(domain, *args, **kwargs)
+
+        return fixtures.MonkeyPatch(
+            f'nova.tests.fixtures.libvirt.Domain.{method}', forget_first
+        )
+
+    def assert_joined(self, act, *args, **kwargs):
+        with self.forget(*args, **kwargs):
+            act()
+        self.assertLess(0, self.forgotten)
+        self.assert_as_needed()
+        self.assertEqual(1, len(self.running()))
+
+    def fail_to(self, action, status):
+        self.api.post_server_action(self.server['id'], action)
+        self._wait_for_assert(lambda: self.assertLess(0, self.forgotten))
+        return self._wait_for_server_parameter(
+            self.server, {'status': status, 'OS-EXT-STS:task_state': None}
+        )
+
+    def test_boot(self):
+        self.delete(self.server)
+        self.assert_joined(lambda: self.boot(self.flavors[2]))
+
+    def test_reboots_and_starts(self):
+        self.assert_joined(lambda: self._reboot_server(self.server, hard=True))
+        self._stop_server(self.server)
+        self.assert_joined(lambda: self._start_server(self.server))
+
+    def test_soft_reboot(self):
+        """Nova starts the guest itself, and it is paused at once."""
+        with self.forget():
+            self._reboot_server(self.server)
+        self.assertEqual(1, len(self.violations))
+        self.violations.clear()
+        self.assert_as_needed()
+        self.assertEqual(1, len(self.running()))
+
+    def test_resume(self):
+        for method in ('createWithFlags', 'attachDeviceFlags'):
+            self._suspend_server(self.server)
+            self.assert_joined(
+                lambda: self._resume_server(self.server), method
+            )
+
+    def test_a_boot_that_cannot_be_helped(self):
+        self.delete(self.server)
+        with self.forget(fails=True):
+            server = self.boot(self.flavors[2], expected_state='ERROR')
+        self.assertEqual({}, self.running())
+        self.assertEqual([], self.journal_files())
+        self.assert_as_needed()
+        self.delete(server)
+        self.assert_nothing_left()
+
+    def test_a_reboot_that_cannot_be_helped(self):
+        with self.forget(fails=True):
+            self.fail_to({'reboot': {'type': 'HARD'}}, 'ERROR')
+        self.assertEqual({}, self.running())
+        self.daemon.refuse('-a', 0)
+        self._reboot_server(self.server, hard=True)
+        self.assert_as_needed()
+        self.assertEqual(1, len(self.running()))
+
+    def test_a_soft_reboot_that_cannot_be_helped(self):
+        with self.forget(fails=True):
+            self.fail_to({'reboot': {'type': 'SOFT'}}, 'ERROR')
+        self.assertEqual({}, self.running())
+        self.violations.clear()
+        self.assert_as_needed()
+
+    def test_a_resume_that_cannot_be_helped(self):
+        self._suspend_server(self.server)
+        with self.forget('attachDeviceFlags', fails=True):
+            server = self.fail_to({'resume': None}, 'SUSPENDED')
+        self.assertEqual({}, self.running())
+        self.daemon.refuse('-a', 0)
+        self._resume_server(server)
+        self.assertEqual(
+            [2], [len(each) for each in self.daemon.active.values()]
+        )
 
 
 class RandomTestCase(board.BoardTestCase):

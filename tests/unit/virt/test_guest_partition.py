@@ -17,6 +17,7 @@ import types
 
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.virt import guest_partition
 
 INSTANCE = types.SimpleNamespace(uuid='i1')
@@ -44,11 +45,17 @@ class Nova:
 
     fails = False
 
+    def __init__(self):
+        self.answers = {
+            '_soft_reboot': True,
+            'migrate_disk_and_power_off': 'disk',
+        }
+
     def note(self, name, *args, **kwargs):
         self.calls.append((name, args, kwargs))
         if self.fails:
             raise ValueError
-        return name
+        return self.answers.get(name)
 
 
 for _name in HOOKS:
@@ -65,6 +72,30 @@ class TestGuestPartition(testtools.TestCase):
         self.driver = Driver()
         self.driver.calls = self.calls = []
         self.driver._accelerators = types.SimpleNamespace(fabric=self)
+        self.driver._host = types.SimpleNamespace(get_guest=self.get_guest)
+        self.has_partition = False
+        self.fault = None
+
+    def has(self, instance_uuid):
+        return self.has_partition
+
+    def confirm(self, instance_uuid):
+        self.calls.append(('confirms', instance_uuid))
+        if self.fault is not None:
+            raise self.fault
+
+    def get_guest(self, instance):
+        return types.SimpleNamespace(
+            pause=lambda: self.calls.append('pause'),
+            resume=lambda: self.calls.append('resume'),
+        )
+
+    def reboot(self):
+        """The answer to a soft reboot, and what was done after it."""
+        self.calls.clear()
+        done = self.driver._soft_reboot(INSTANCE)
+        self.assertEqual(('ends', 'i1'), self.calls[-1])
+        return done, self.calls[2:-1]
 
     @contextlib.contextmanager
     def during(self, instance_uuid):
@@ -96,11 +127,26 @@ class TestGuestPartition(testtools.TestCase):
 
     def test_answers(self):
         for name in ('_soft_reboot', 'migrate_disk_and_power_off'):
-            self.assertEqual(name, getattr(self.driver, name)(*HOOKS[name]))
+            self.assertEqual(
+                self.driver.answers[name],
+                getattr(self.driver, name)(*HOOKS[name]),
+            )
+
+    def test_a_soft_reboot_is_looked_at_again(self):
+        self.has_partition = True
+        looked = ['pause', ('confirms', 'i1')]
+        self.assertEqual((True, [*looked, 'resume']), self.reboot())
+        self.fault = exceptions.FabricError('it is lost')
+        self.assertEqual((False, looked), self.reboot())
+
+    def test_a_soft_reboot_that_has_failed(self):
+        self.has_partition = True
+        self.driver.answers['_soft_reboot'] = False
+        self.assertEqual((False, []), self.reboot())
 
     def test_all_are_here(self):
         self.assertEqual(
-            set(HOOKS),
+            {*HOOKS, '_stays_joined'},
             {
                 name
                 for name, _method in inspect.getmembers(

@@ -53,6 +53,8 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._get_guest_config':
             'self instance network_info image_meta disk_info rescue '
             'block_device_info context mdevs accel_info share_info old_guest',
+        'nova.virt.libvirt.driver:LibvirtDriver._create_guest':
+            'self context xml instance power_on pause post_xml_callback',
         'nova.virt.libvirt.driver:LibvirtDriver._vgpu_allocations':
             'self allocations',
         'nova.virt.libvirt.driver:LibvirtDriver._allocate_cyborg_mdevs': {
@@ -87,6 +89,12 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver.rescue':
             'self context instance network_info image_meta rescue_password '
             'block_device_info share_info',
+    },
+    'virt/joined_guest.py': {
+        'nova.virt.libvirt.guest:Guest.__init__': 'self domain',
+        'nova.virt.libvirt.guest:Guest.pause': 'self',
+        'nova.virt.libvirt.guest:Guest.resume': 'self',
+        'nova.virt.libvirt.guest:Guest.poweroff': 'self',
     },
     'virt/rebuild.py': {
         'nova.virt.driver:ComputeDriver.rebuild':
@@ -557,6 +565,15 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_guests_that_wait_for_networks_are_resumed(self):
+        """virt/joined_guest.py looks again then, at libvirt's domain."""
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        text = inspect.getsource(driver._create_guest_with_network)
+        self.assertIn('guest = self._create_guest(', text)
+        self.assertIn('guest.resume()', text)
+        guest = _resolve('nova.virt.libvirt.guest:Guest')
+        self.assertEqual('domain', guest('domain')._domain)
 
     def test_all_that_a_service_sets_up(self):
         """A pool does the same, a part of it later.

@@ -17,6 +17,7 @@ from nova import exception
 from nova.compute import provider_tree as nova_tree
 from nova.compute import task_states
 from nova.virt.libvirt import config as vconfig
+from nova.virt.libvirt import guest as libvirt_guest
 import testtools
 
 from nova_accel import conf
@@ -274,6 +275,17 @@ class NovaDriver:
             mdev.uuid = uuid
             guest.add_device(mdev)
         return guest
+
+    def _create_guest(
+        self, context, xml, instance, power_on, pause, post_xml_callback
+    ):
+        self.domain.append(('create', pause))
+        return libvirt_guest.Guest(
+            types.SimpleNamespace(
+                resume=lambda: self.domain.append('resume'),
+                destroy=lambda: self.domain.append('destroy'),
+            )
+        )
 
     def _vgpu_allocations(self, allocations):
         return allocations
@@ -686,6 +698,79 @@ class TestAcceleratorMixin(DriverTestCase):
             self.driver._vgpu_allocations({PROVIDER: native, 'other': native}),
         )
         self.assertEqual({}, self.driver._vgpu_allocations(None))
+
+
+#: The server that has a partition.
+INSTANCE = an_instance()
+
+
+class PartitionedFabric(no_fabric.NoFabric):
+    """Of a host where the first server has a partition."""
+
+    fault = None
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def has(self, instance_uuid):
+        return instance_uuid == INSTANCE.uuid
+
+    def confirm(self, instance_uuid):
+        self.driver.domain.append('confirm')
+        if self.fault:
+            raise exceptions.FabricError(self.fault)
+
+
+class TestCreateGuest(DriverTestCase):
+    """Nova starts guests by this method; it resumes those that wait."""
+
+    def setUp(self):
+        super().setUp()
+        self.calls = self.driver.domain = []
+        self.fabric = PartitionedFabric(self.driver)
+        self.accelerators.fabric = self.fabric
+
+    def create(self, instance=INSTANCE, **options):
+        self.calls.clear()
+        return self.driver._create_guest(None, 'xml', instance, **options)
+
+    def test_paused_until_its_partition_is_confirmed(self):
+        self.create()
+        self.assertEqual([('create', True), 'confirm', 'resume'], self.calls)
+
+    def test_one_that_waits_for_its_networks(self):
+        guest = self.create(pause=True)
+        self.assertEqual([('create', True)], self.calls)
+        guest.resume()
+        self.assertEqual(['confirm', 'resume'], self.calls[1:])
+
+    def test_one_that_is_not_started(self):
+        self.create(power_on=False)
+        self.assertEqual([('create', False)], self.calls)
+
+    def test_one_that_is_resumed(self):
+        """It gets its devices later; what was saved must not be lost."""
+        self.driver._resuming.add(INSTANCE.uuid)
+        self.create()
+        self.assertEqual([('create', False)], self.calls)
+
+    def test_one_without_a_partition(self):
+        other = types.SimpleNamespace(uuid='other')
+        for fabric in (self.fabric, no_fabric.NoFabric()):
+            self.accelerators.fabric = fabric
+            self.create(other)
+            self.assertEqual([('create', False)], self.calls)
+            self.create(other, pause=True).resume()
+            self.assertEqual([('create', True), 'resume'], self.calls)
+
+    def test_its_partition_cannot_be_had(self):
+        self.fabric.fault = 'partition 3 is lost'
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.create
+        )
+        # The server's owner reads it.
+        self.assertNotIn('partition 3', str(error))
+        self.assertEqual([('create', True), 'confirm', 'destroy'], self.calls)
 
 
 class TestCyborgsKey(DriverTestCase):

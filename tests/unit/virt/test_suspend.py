@@ -19,6 +19,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.virt import hot_plug
 from nova_accel.virt import suspend
+from nova_accel.virt.fabric import no_fabric
 
 INSTANCE = types.SimpleNamespace(
     get_network_info=list,
@@ -37,6 +38,7 @@ class Accelerators:
         self.arqs = ('arq',)
         self.fault = None
         self.plugged = []
+        self.fabric = no_fabric.NoFabric()
 
     def arqs_of(self, instance_uuid):
         if self.fault:
@@ -82,6 +84,9 @@ class NovaDriver:
         self.state = power_state.RUNNING
         self.do('resume')
 
+    def pause(self):
+        self.do('pause')
+
     def _attach_mediated_devices(self, guest, devs):
         self.calls += [dev.uuid for dev in devs]
 
@@ -107,6 +112,7 @@ class TestSuspendMixin(testtools.TestCase):
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
         self.driver.os_acc = self.accelerators
+        self.driver._resuming = set()
         for name in ('attach', 'detach'):
             self.patch(
                 hot_plug,

@@ -179,6 +179,131 @@ class TestRefusals(board.BoardTestCase):
         self.assertEqual({}, self.journaled)
 
 
+class TestNotReadyAtAStep(board.BoardTestCase):
+    """Fabric Manager was there when the partitions were listed."""
+
+    def before(self, option, happens, times=1):
+        """Have something happen before calls with this option."""
+        real = fmpm.answer
+        self.left = times
+
+        def answer(state, arguments):
+            if option in arguments and self.left:
+                self.left -= 1
+                happens()
+            return real(state, arguments)
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.fabric_manager._run',
+                lambda timeout_s, *command: self.daemon.ask(*command[3:]),
+            )
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.testing.fmpm.answer', answer)
+        )
+
+    def test_at_the_activation(self):
+        for happens in (
+            lambda: self.daemon.be_not_ready_for(4),
+            self.daemon.restart,
+        ):
+            self.before('-a', happens)
+            self.boot('i1', 1, 3)
+            self.assertEqual(0, self.left)
+            self.assertEqual([3], self.active)
+            self.assertEqual({3: ('i1', 'active')}, self.journaled)
+            self.stop('i1')
+
+    def test_at_the_deactivation_of_what_is_in_the_way(self):
+        self.boot('i1', 1, 3)
+        self.daemon.refuse('-d')
+        self.stop('i1')
+        self.daemon.refuse('-d', 0)
+        self.before('-d', lambda: self.daemon.be_not_ready_for(4))
+        self.boot('i2', 1)
+        self.assertEqual([7], self.active)
+
+    def test_never_ready_again(self):
+        self.start(wait_s=0.05)
+        self.before('-a', lambda: self.daemon.be_not_ready_for(10**6))
+        self.assertRaises(exceptions.FabricNotReady, self.ready, 'i1', 1, 3)
+        self.assertEqual({3: ('i1', 'deactivating')}, self.journaled)
+        self.daemon.be_not_ready_for(0)
+        self.fabric.repair()
+        self.assertEqual({}, self.journaled)
+
+    def confirm(self, happens):
+        """Have it happen after the last look, and look again."""
+        with self.fabric.during('i1'):
+            self.ready('i1', 1, 3)
+            happens()
+            self.fabric.confirm('i1')
+            self.need.running.add('i1')
+
+    def test_lost_before_the_guest_runs(self):
+        for happens in (
+            lambda: None,
+            self.daemon.reset,
+            self.daemon.restart,
+            lambda: self.daemon.be_not_ready_for(4),
+            lambda: (self.daemon.reset(), self.daemon.be_not_ready_for(4)),
+        ):
+            self.confirm(happens)
+            self.assertEqual([3], self.active)
+            self.assertEqual({3: ('i1', 'active')}, self.journaled)
+            self.stop('i1')
+            self.assertEqual([], self.active)
+
+    def test_lost_each_time(self):
+        lists = []
+
+        def forget_before_each_look():
+            # An activation lists the partitions twice.
+            if len(lists) % 3 == 0:
+                self.daemon.reset()
+            lists.append('-l')
+
+        error = self.assertRaises(
+            exceptions.FabricError,
+            self.confirm,
+            lambda: self.before('-l', forget_before_each_look, times=10**6),
+        )
+        self.assertIn('3 times before its guest ran', str(error))
+        self.assertEqual([], self.active)
+
+    def test_what_cannot_be_activated_again(self):
+        for happens, text in (
+            (self.daemon.stop, 'Failed to connect'),
+            (lambda: self.daemon.break_link(3), 'is not usable'),
+            (lambda: self.daemon.activate(1), 'deactivate it with'),
+        ):
+            error = self.assertRaises(
+                exceptions.AcceleratorError,
+                self.confirm,
+                lambda happens=happens: (self.daemon.reset(), happens()),
+            )
+            self.assertIn(text, str(error))
+            self.assertIn('does not start', self.log.output)
+            with self.daemon.changed() as state:
+                state.update(is_running=True, links_down={}, active={})
+            self.fabric.repair()
+            self.assertEqual({}, self.journaled)
+
+    def test_one_look_if_nothing_is_lost(self):
+        self.boot('i1', 1, 3)
+        before = len(self.daemon.calls)
+        self.fabric.confirm('i1')
+        self.assertEqual([['-l']], self.daemon.calls[before:])
+
+    def test_without_a_partition_nobody_is_asked(self):
+        self.assertFalse(self.fabric.has('i2'))
+        self.fabric.confirm('i2')
+        self.assertEqual([], self.daemon.calls)
+        self.boot('i1', 1, 3)
+        self.assertTrue(self.fabric.has('i1'))
+
+
 class TestVgpus(board.BoardTestCase):
     board = simulated.B200
 

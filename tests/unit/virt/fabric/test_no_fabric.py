@@ -24,6 +24,8 @@ class TestNoFabric(testtools.TestCase):
         # An instance without a name, and ARQs that are none.
         fabric.ready(None, None)
         fabric.let_go(None)
+        self.assertFalse(fabric.has(None))
+        fabric.confirm(None)
         with fabric.during(None) as nothing:
             self.assertIsNone(nothing)
         self.assertEqual((), fabric.partitions())

@@ -80,7 +80,8 @@ BITSTREAM_OPTS = [
         help=(
             'The directory where this host keeps bitstreams that it has '
             'fetched from Glance. Only nova_accel may use it. It is created '
-            'if it does not exist. Everything in it can be removed while '
+            'if it does not exist, and must not be a symbolic link. '
+            'Everything in it can be removed while '
             'nova-compute is stopped.'
         ),
     ),

@@ -12,6 +12,8 @@
 
 import json
 
+import hypothesis
+from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model import device_spec
@@ -85,3 +87,41 @@ class TestLineOf(testtools.TestCase):
                 line_of(FAR, line, of_group=[CARD]) is not None,
                 unit,
             )
+
+    @hypothesis.given(
+        st.lists(
+            st.fixed_dictionaries(
+                {
+                    'address': st.sampled_from(
+                        ['3d:00.0', '3d:00.1', '3d:*.*', '3e:00.0', '3f:*.*']
+                    )
+                },
+                optional={
+                    'unit': st.sampled_from(
+                        ['function', 'slot', 'iommu_group']
+                    ),
+                    'driver': st.sampled_from(['pci', 'xrt']),
+                },
+            ),
+            max_size=4,
+        )
+    )
+    def test_only_by_a_line_that_names_it_or_is_shared(self, lines):
+        """The host's own function may be beside those of guests."""
+        offering = line_of(OTHER, *lines, of_slot=[CARD], of_group=[FAR])
+        names = {'own': ('3d:00.1', '3d:*.*'), 'slot': '3d:00.0'}
+        shared = any(
+            (
+                line['address'] == names['slot']
+                and (line.get('unit') == 'slot' or line.get('driver') == 'xrt')
+            )
+            or (
+                line['address'] == '3e:00.0'
+                and line.get('unit') == 'iommu_group'
+            )
+            for line in lines
+        )
+        if any(line['address'] in names['own'] for line in lines):
+            self.assertIn(offering, names['own'])
+        elif not shared:
+            self.assertIsNone(offering)

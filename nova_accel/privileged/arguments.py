@@ -28,7 +28,11 @@ def text(name: str, value: object) -> str:
 
 def integer(name: str, value: object, least: int, most: int) -> int:
     """:raises ValueError: it is no integer, too small or too large."""
-    if type(value) is not int or not least <= value <= most:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or not least <= value <= most
+    ):
         raise ValueError(
             f'{name} is {_shown(value)}, not a number from {least} to {most}'
         )
@@ -40,11 +44,15 @@ def seconds(name: str, value: object, most: int) -> int:
 
     :raises ValueError: it is no number, not above 0, or too large.
     """
-    if type(value) not in (int, float) or not 0 < value <= most:  # type: ignore[operator]
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 < value <= most
+    ):
         raise ValueError(
             f'{name} is {_shown(value)}, not more than 0 and at most {most} s'
         )
-    return math.ceil(value)  # type: ignore[arg-type]
+    return math.ceil(value)
 
 
 def _shown(value: object) -> str:

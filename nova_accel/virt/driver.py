@@ -224,7 +224,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             and instance.uuid not in self._resuming
             and self._accelerators.fabric.has(instance.uuid)
         )
-        guest = super()._create_guest(
+        guest: libvirt_guest.Guest = super()._create_guest(
             context, xml, instance, power_on, pause or waits, post_xml_callback
         )
         if not waits:

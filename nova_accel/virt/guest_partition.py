@@ -60,7 +60,7 @@ class GuestPartitionMixin(hooks.Hooks):
     def _soft_reboot(self, instance: objects.Instance) -> bool:
         with self._fabric.during(instance.uuid):
             done = super()._soft_reboot(instance)
-            return done and self._stays_joined(instance)
+            return bool(done) and self._stays_joined(instance)
 
     def _hard_reboot(
         self,

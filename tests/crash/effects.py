@@ -227,7 +227,7 @@ class Effects(fixtures.Fixture):
     def _strike(
         self, fault: Fault | str, kind: _Kind, do: Callable[[], Any]
     ) -> Any:
-        if fault == MEANWHILE:
+        if not isinstance(fault, Fault):
             self.meanwhile()
             return do()
         match fault:

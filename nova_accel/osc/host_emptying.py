@@ -86,6 +86,7 @@ class _Known:
     devices were first seen to be there without it.
     """
 
+    holding: drain_cloud.Holding
     step: draining.Step
     server: draining.Server | None = None
     failed: dict[Way, str] = dataclasses.field(default_factory=dict)
@@ -183,8 +184,10 @@ class HostEmptying:
         server = self._cloud.server(uuid, holding)
         known = self._known.get(uuid)
         if known is None:
-            known = self._known[uuid] = _Known(draining.Step(Way.WAIT, ''))
-        known.server = server
+            known = self._known[uuid] = _Known(
+                holding, draining.Step(Way.WAIT, '')
+            )
+        known.server, known.holding = server, holding
         if known.going is not None:
             self._follow(uuid, known, known.going)
         if (server is None or not server.is_here) and known.going is None:
@@ -248,12 +251,21 @@ class HostEmptying:
                 self._act(uuid, known, way)
 
     def _act(self, uuid: str, known: _Known, way: Way) -> bool:
-        """Begin it; False if Nova refuses."""
+        """Begin it; False if Nova refuses, and the server is not moving.
+
+        Somebody else, who drains the host too, may have begun since the last
+        look. Then Nova refuses because of that, and this way is not in vain:
+        the server is waited for.
+
+        :raises CommandError, ClientException: Nova is in trouble.
+        """
         try:
             self._cloud.act(uuid, way)
         except nova_calls.Refused as error:
-            known.failed[way] = str(error)
-            return False
+            self._look_at(uuid, known.holding)
+            if known.step.way is way:
+                known.failed[way] = str(error)
+            return known.server is not None and known.server.is_moving
         known.going = way
         return True
 

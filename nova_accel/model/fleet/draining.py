@@ -121,7 +121,8 @@ def decide(
     if server is None:
         return _left('Nova has no such server', left_for_s)
     if server.task is not None:
-        return Step(Way.WAIT, f'busy: {server.task}')
+        what = 'it is being moved' if server.is_moving else 'busy'
+        return Step(Way.WAIT, f'{what}: {server.task}')
     if server.status == 'BUILD':
         return Step(Way.WAIT, 'it is being built')
     if not server.is_here:

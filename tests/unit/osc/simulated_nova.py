@@ -118,6 +118,7 @@ class SimulatedNova:
     :ivar asked: the actions that were asked for: server's name, action
     :ivar most_moving: how many servers have moved at a time
     :ivar away: how many of the next requests are answered with 503
+    :ivar before_each: called before each action that is asked for
     """
 
     def __init__(self) -> None:
@@ -125,6 +126,9 @@ class SimulatedNova:
         self.asked: list[tuple[str, str]] = []
         self.most_moving = 0
         self.away = 0
+        self.before_each: Callable[[Server, str], None] = (
+            lambda _server, _action: None
+        )
         line = requests.Session()
         line.mount(_URL, _Line(self))
         self.adapter = ks_adapter.Adapter(
@@ -165,6 +169,14 @@ class SimulatedNova:
         self, server: Server, action: str
     ) -> tuple[int, dict[str, Any] | None]:
         self.asked.append((server.name, action))
+        self.before_each(server, action)
+        if server.task is not None:
+            return 409, {
+                'conflictingRequest': {
+                    'message': f"Cannot '{action}' instance {server.uuid} "
+                    f'while it is in task_state {server.task}'
+                }
+            }
         if action in server.refuses:
             return 409, {
                 'conflictingRequest': {'message': server.refuses[action]}

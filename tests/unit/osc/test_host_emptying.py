@@ -17,6 +17,7 @@ from nova_accel.db import draining as draining_db
 from nova_accel.db import host_arqs
 from nova_accel.osc import host_emptying
 from unit.osc import draining
+from unit.osc import simulated_nova
 
 
 class _Clock:
@@ -136,6 +137,64 @@ class TestEmptying(EmptyingTestCase):
     def test_one_at_a_time_beside_what_moves_already(self) -> None:
         self.boot('moving').begin('os-migrateLive')
         self.boot('next')
+        self.empty(concurrency=1)
+        self.assertEqual(1, self.nova.most_moving)
+        self.assertEqual(0, self.left())
+
+    def another_begins(self, action: str) -> None:
+        """Another administrator's run is the first, once."""
+
+        def begin(server: simulated_nova.Server, asked: str) -> None:
+            if asked == action and not begun:
+                begun.append(asked)
+                server.begin(asked)
+
+        begun: list[str] = []
+        self.nova.before_each = begin
+
+    def test_another_run_moves_it_live(self) -> None:
+        self.boot('server')
+        self.another_begins('os-migrateLive')
+        emptying = self.emptying()
+        seen = []
+        rows = emptying.run(3600, lambda _told: seen.extend(emptying.rows()))
+        # The loser says so, and tells how it has ended.
+        self.assertEqual(
+            ('wait', 'it is being moved: migrating'),
+            (seen[0].way, seen[0].why),
+        )
+        self.assertEqual([True], [row.is_left for row in rows])
+        self.assertEqual([('server', 'os-migrateLive')], self.nova.asked)
+
+    def test_another_run_moves_it_cold(self) -> None:
+        server = self.boot('stopped', status='SHUTOFF')
+        self.another_begins('migrate')
+        [(_way, is_left)] = self.empty().values()
+        self.assertTrue(is_left)
+        self.assertEqual('compute-2', server.host)
+
+    def test_another_run_has_tried_in_vain(self) -> None:
+        """The refusal of the other's attempt is not taken for the reason."""
+        self.boot('fixed', fails=draining.NOT_LIVE)
+        self.another_begins('os-migrateLive')
+        why = self.whys()['fixed']
+        self.assertIn(draining.REFUSED, why)
+        self.assertNotIn('task_state', why)
+
+    def test_another_run_moves_it_for_long(self) -> None:
+        self.boot('server')
+        self.another_begins('os-migrateLive')
+        self.nova.pass_time = lambda _seconds=0: None  # type: ignore[method-assign]
+        [row] = self.emptying().run(60, self.told.append)
+        self.assertEqual(60, self.clock.now)
+        self.assertEqual(
+            ('wait', 'it is being moved: migrating'), (row.way, row.why)
+        )
+
+    def test_what_another_run_moves_counts(self) -> None:
+        for name in ('first', 'next'):
+            self.boot(name)
+        self.another_begins('os-migrateLive')
         self.empty(concurrency=1)
         self.assertEqual(1, self.nova.most_moving)
         self.assertEqual(0, self.left())

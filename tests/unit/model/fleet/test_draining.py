@@ -128,6 +128,11 @@ class TestDecide(testtools.TestCase):
             server(task='rebooting'), draining.Allowed(True)
         )
         self.assertEqual((Way.WAIT, 'busy: rebooting'), step)
+        for task in ('migrating', 'resize_prep'):
+            self.assertEqual(
+                (Way.WAIT, f'it is being moved: {task}'),
+                draining.decide(server(task=task), draining.Allowed(True)),
+            )
 
     def test_cyborgs_flavor_key(self) -> None:
         for status in ('ACTIVE', 'SHUTOFF'):

@@ -30,8 +30,10 @@ from nova_accel.cmd import check_result
 from nova_accel.cmd import flavors_check
 from nova_accel.cmd import fleet_check
 from nova_accel.cmd import hosts_check
+from nova_accel.cmd import nova_check
 from nova_accel.cmd import placement_check
 from nova_accel.db import migration
+from nova_accel.model import reason
 
 CONF = conf.CONF
 
@@ -112,6 +114,9 @@ class Checks(upgradecheck.UpgradeCommands):
     def check_findings(self) -> upgradecheck.Result:
         return hosts_check.check_findings()
 
+    def check_nova(self) -> upgradecheck.Result:
+        return nova_check.check_release()
+
     _upgrade_checks = (
         ('Database of accelerators', check_database),
         ('Filter and weigher of nova-scheduler', check_scheduler),
@@ -122,6 +127,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Address width of flavors with GPUs', check_addresses),
         ('Extra specs of flavors', check_keys),
         ('Findings of hosts', check_findings),
+        ('Release of Nova', check_nova),
     )
 
 
@@ -137,5 +143,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             list(sys.argv[1:] if argv is None else argv),
         )
     except cfg.Error as error:
-        print(error, file=sys.stderr)
+        print(reason.printable(str(error)), file=sys.stderr)
         return _ERROR

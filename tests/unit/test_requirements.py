@@ -17,10 +17,12 @@ import pathlib
 import re
 import sys
 
+from packaging import requirements
 import sqlalchemy
 import testtools
 
 import nova_accel
+from nova_accel.model import nova_faults
 
 _PACKAGE = pathlib.Path(nova_accel.__file__).parent
 _REQUIREMENTS = pathlib.Path(__file__).parents[2] / 'requirements.txt'
@@ -87,6 +89,24 @@ class TestRequirements(testtools.TestCase):
 
     def test_they_are_what_is_imported(self):
         self.assertEqual(self.stated, _needed(self.services))
+
+    def test_no_release_of_nova_with_a_known_fault(self):
+        [allowed] = [
+            requirements.Requirement(line.partition('#')[0]).specifier
+            for line in _REQUIREMENTS.read_text().splitlines()
+            if line.startswith('nova>')
+        ]
+        for version in ('33.0.0', '33.0.1'):
+            self.assertIsNotNone(nova_faults.fault(version))
+            self.assertFalse(allowed.contains(version), version)
+        for name in ('constraints.txt', 'constraints-nova33.txt'):
+            [tested] = re.findall(
+                '^nova==(.*)$',
+                _REQUIREMENTS.with_name(name).read_text(),
+                re.MULTILINE,
+            )
+            self.assertTrue(allowed.contains(tested), name)
+            self.assertIsNone(nova_faults.fault(tested), name)
 
     def test_those_of_the_client(self):
         self.assertEqual(

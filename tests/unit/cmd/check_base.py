@@ -60,6 +60,7 @@ class Check(enum.IntEnum):
     ADDRESSES = 6
     KEYS = 7
     FINDINGS = 8
+    NOVA = 9
 
 
 class CheckTestCase(testtools.TestCase):

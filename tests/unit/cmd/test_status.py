@@ -37,7 +37,7 @@ class TestUpgradeCheck(check_base.CheckTestCase):
         code, results = self.check()
         self.assertEqual(2, code)
         self.assertEqual(
-            [2, 0, 1, 0, 1, 1, 1, 0, 1],
+            [2, 0, 1, 0, 1, 1, 1, 0, 1, 0],
             [result['result'] for result in results],
         )
         self.assertIn(

@@ -11,3 +11,7 @@
 # under the License.
 
 """Accelerators as a first-class feature of Nova."""
+
+from nova_accel import printable_records
+
+printable_records.install()

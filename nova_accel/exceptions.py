@@ -20,13 +20,15 @@ Each fault has two texts. ``str()`` is for logs and administrators. It may name
 hosts, resource providers and addresses of devices. ``public`` is for tenants.
 It says what happened and what they can do, and nothing about the cloud's
 infrastructure. Each class has a default; the code that raises a fault may give
-a better text.
+a better text. Both are printable, because Nova logs them, and hosts, tools and
+tenants have a say in them.
 """
 
 from typing import ClassVar
 from typing import Self
 
 from nova_accel.i18n import _
+from nova_accel.model import reason
 
 
 class AcceleratorError(Exception):
@@ -44,8 +46,8 @@ class AcceleratorError(Exception):
     )
 
     def __init__(self, text: str = '', *, public: str | None = None) -> None:
-        super().__init__(text)
-        self._public = public
+        super().__init__(reason.printable(text))
+        self._public = public and reason.printable(public)
 
     @property
     def public(self) -> str:

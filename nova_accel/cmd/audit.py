@@ -19,8 +19,6 @@ from collections.abc import Iterator
 import dataclasses
 import datetime
 
-from cliff import lister
-
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
@@ -32,6 +30,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import host_binding
 from nova_accel.overview import answering
+from nova_accel.overview import printing
 
 CONF = conf.CONF
 
@@ -70,7 +69,7 @@ class Finding:
         )
 
 
-class Audit(answering.Answering, lister.Lister):
+class Audit(answering.Answering, printing.Lister):
     """Show accelerators that are held for nobody.
 
     The exit status is 0 if there are none or all are freed, 1 if some are
@@ -90,7 +89,7 @@ class Audit(answering.Answering, lister.Lister):
 
     def answer(self, parsed_args: argparse.Namespace) -> int:
         cells.connect()
-        lister.Lister.run(self, parsed_args)
+        printing.Lister.run(self, parsed_args)
         return 1 if self._left else 0
 
     def take_action(

@@ -23,17 +23,26 @@ _MOST_NAMES = 10
 
 
 def success(details: str | None = None) -> upgradecheck.Result:
-    return upgradecheck.Result(upgradecheck.Code.SUCCESS, details)
+    return _result(upgradecheck.Code.SUCCESS, details)
 
 
 def warning(details: str) -> upgradecheck.Result:
-    return upgradecheck.Result(upgradecheck.Code.WARNING, details)
+    return _result(upgradecheck.Code.WARNING, details)
 
 
 def failure(details: str) -> upgradecheck.Result:
-    return upgradecheck.Result(upgradecheck.Code.FAILURE, details)
+    return _result(upgradecheck.Code.FAILURE, details)
 
 
 def named(names: Sequence[str]) -> str:
     """Such as "a, b and 2 more"."""
-    return reason.printable(reason.some(names, _MOST_NAMES))
+    return reason.some(names, _MOST_NAMES)
+
+
+def _result(
+    code: upgradecheck.Code, details: str | None
+) -> upgradecheck.Result:
+    """A result with printable details: hosts have a say in them."""
+    return upgradecheck.Result(
+        code, None if details is None else reason.printable(details)
+    )

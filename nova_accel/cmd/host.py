@@ -16,15 +16,13 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from cliff import command
-from cliff import lister
-
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import own_providers
 from nova_accel.db import host
 from nova_accel.db import host_arqs
+from nova_accel.overview import printing
 
 CONF = conf.CONF
 
@@ -39,7 +37,7 @@ COLUMNS = (
 )
 
 
-class _OfHost(command.Command):
+class _OfHost(printing.Command):
     """A command that names one host."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -73,10 +71,10 @@ class Forget(_OfHost):
         deleted = forget(parsed_args.hostname, parsed_args.dry_run)
         done = 'would be deleted' if parsed_args.dry_run else 'deleted'
         for name, amount in deleted.items():
-            self.app.stdout.write(f'{amount} {name} {done}\n')
+            self.tell(f'{amount} {name} {done}')
 
 
-class List(lister.Lister):
+class List(printing.Lister):
     """Show the hosts that have reported, and what they have.
 
     A host is silent if its last report is older than [nova_accel]
@@ -111,13 +109,13 @@ class Remove(_OfHost):
         cells.connect()
         providers, deleted = remove(parsed_args.hostname)
         for name in providers:
-            self.app.stdout.write(f'{name} deleted in Placement\n')
+            self.tell(f'{name} deleted in Placement')
         for name, amount in deleted.items():
-            self.app.stdout.write(f'{amount} {name} deleted\n')
-        self.app.stdout.write(
+            self.tell(f'{amount} {name} deleted')
+        self.tell(
             'Not removed: the directory nova_accel below state_path of the '
             'host, its options in nova.conf, virtual functions that were '
-            'made, and the contents of FPGAs\n'
+            'made, and the contents of FPGAs'
         )
 
 

@@ -16,10 +16,8 @@ import argparse
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-import json
 import pathlib
 
-from cliff import lister
 from nova import context as nova_context
 from nova import objects
 from oslo_config import cfg
@@ -32,6 +30,7 @@ from nova_accel.model import extra_specs
 from nova_accel.model.cyborg import mapping
 from nova_accel.model.cyborg import snapshot
 from nova_accel.overview import answering
+from nova_accel.overview import printing
 from nova_accel.state import durable_file
 
 COLUMNS = ('What', 'Result')
@@ -39,7 +38,7 @@ COLUMNS = ('What', 'Result')
 LEFT = 1
 
 
-class ImportCyborg(answering.Answering, lister.Lister):
+class ImportCyborg(answering.Answering, printing.Lister):
     """Move from Cyborg 16 or 17 to nova_accel, and back, host by host.
 
     Cyborg's services must not run any more. Without further options, all that
@@ -140,17 +139,14 @@ class ImportCyborg(answering.Answering, lister.Lister):
         if parsed_args.device_specs:
             _write(parsed_args.device_specs, self._device_specs)
         if parsed_args.json:
-            json.dump(
+            self.tell_json(
                 {
                     'results': [each._asdict() for each in self._results],
                     'device_specs': self._device_specs,
-                },
-                self.app.stdout,
-                indent=1,
+                }
             )
-            self.app.stdout.write('\n')
         else:
-            lister.Lister.run(self, parsed_args)
+            printing.Lister.run(self, parsed_args)
 
     def take_action(
         self, parsed_args: argparse.Namespace

@@ -18,18 +18,18 @@ from importlib import metadata
 import sys
 
 from cliff import app
-from cliff import command
 from cliff import commandmanager
 from nova import config as nova_config
 
 from nova_accel.db import engine
 from nova_accel.db import migration
+from nova_accel.overview import printing
 
 #: The words of a command line that only asks what there is.
 _HELP = frozenset({'help', 'complete'})
 
 
-class DbSync(command.Command):
+class DbSync(printing.Command):
     """Bring the database to the schema of this release."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -45,22 +45,18 @@ class DbSync(command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         migration.sync(parsed_args.version)
-        self.app.stdout.write(
-            f'The database is at version {migration.version()}\n'
-        )
+        self.tell(f'The database is at version {migration.version()}')
 
 
-class DbVersion(command.Command):
+class DbVersion(printing.Command):
     """Print the version of the database, and what that means."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         version = migration.version()
-        self.app.stdout.write(
-            f'{version or "none"} ({_meaning(version)[1]})\n'
-        )
+        self.tell(f'{version or "none"} ({_meaning(version)[1]})')
 
 
-class DbCheck(command.Command):
+class DbCheck(printing.Command):
     """Check that the database answers and has the tables of this release.
 
     The exit status is 0 if services of this release can use it, otherwise 1.
@@ -69,8 +65,8 @@ class DbCheck(command.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         is_usable, words = _meaning(migration.version())
         place = f' ({engine.place()})' if engine.place() else ''
-        self.app.stdout.write(
-            f'The database of accelerators answers{place}. It has {words}\n'
+        self.tell(
+            f'The database of accelerators answers{place}. It has {words}'
         )
         return 0 if is_usable else 1
 

@@ -15,16 +15,15 @@
 import argparse
 import pathlib
 
-from cliff import command
-
 from nova_accel.metrics import exposition
+from nova_accel.overview import printing
 from nova_accel.state import durable_file
 
 #: node_exporter runs as a user of its own and reads the file.
 _MODE = 0o644
 
 
-class Metrics(command.Command):
+class Metrics(printing.Command):
     """Print the metrics of the whole cloud for Prometheus.
 
     They come from the database of accelerators alone.
@@ -48,7 +47,8 @@ class Metrics(command.Command):
         path = parsed_args.textfile
         text = exposition.read().decode()
         if path is None:
-            self.app.stdout.write(text)
+            for line in text.removesuffix('\n').split('\n'):
+                self.tell(line)
         else:
             durable_file.write(path, text, _MODE)
 

@@ -14,18 +14,17 @@
 
 import argparse
 
-from cliff import lister
-
 from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import embedded_flavor
 from nova_accel.model import device_profile
 from nova_accel.overview import answering
+from nova_accel.overview import printing
 
 COLUMNS = ('Server', 'Result')
 
 
-class _ToKey(answering.Answering, lister.Lister):
+class _ToKey(answering.Answering, printing.Lister):
     """A command that changes the key of servers.
 
     The exit status is 0 if all servers have the key now, 1 if some could not
@@ -48,7 +47,7 @@ class _ToKey(answering.Answering, lister.Lister):
 
     def answer(self, parsed_args: argparse.Namespace) -> int:
         cells.connect()
-        lister.Lister.run(self, parsed_args)
+        printing.Lister.run(self, parsed_args)
         return 0 if self._are_all_changed else 1
 
     def take_action(

@@ -29,6 +29,7 @@ from nova_accel.metrics import dcgm
 from nova_accel.model import arq_types
 from nova_accel.model import failure_cause
 from nova_accel.model import finding
+from nova_accel.model import reason
 from nova_accel.model.fleet import fleet_numbers
 
 _Numbers = fleet_numbers.Numbers
@@ -97,7 +98,11 @@ def _gauge(
 ) -> core.GaugeMetricFamily:
     family = core.GaugeMetricFamily(f'nova_accel_{name}', words, labels=labels)
     for values, number in samples:
-        family.add_metric([value or '' for value in values], number)
+        # The library escapes line feeds, and lets other control characters
+        # through to who looks at the file or at a graph.
+        family.add_metric(
+            [reason.printable(value or '') for value in values], number
+        )
     return family
 
 

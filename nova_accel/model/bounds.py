@@ -23,6 +23,19 @@ MAX_TEXT = 255
 
 TEXT = '^[^\0\ud800-\udfff]*\\Z'
 
+#: Control characters, ends of lines, and characters that cannot be seen or
+#: turn the direction of others: a terminal or a reader of a log is deceived.
+_DECEIVING = (
+    r'\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e'
+    r'\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff'
+)
+
+#: The name of something on a host.
+PLAIN_NAME = f'^[^{_DECEIVING}]{{1,{MAX_TEXT}}}\\Z'
+
+#: Nova's ``[DEFAULT] host``, which Nova lets be any word.
+SERVICE_HOST = rf'^[^\s{_DECEIVING}]{{1,{MAX_TEXT}}}\Z'
+
 #: Only the canonical form, because the database compares texts.
 UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'
 

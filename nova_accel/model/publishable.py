@@ -151,7 +151,7 @@ class _Host:
                         f'a device has {bounds.MAX_DEPLOYABLES} deployables '
                         'at most'
                     )
-                _check_text('its name', deployable.name)
+                _check_name('its name', deployable.name)
                 if len(device.deployables) > 1:
                     self._claim((device.name, deployable.name), device.name)
                 found.append(self._deployable(device, deployable, complaints))
@@ -173,7 +173,7 @@ class _Host:
                 f'{deployable.resource_class!a:.64} is no resource class'
             )
         if deployable.region is not None:
-            _check_text('its region', deployable.region)
+            _check_name('its region', deployable.region)
         bitstream_id = deployable.bitstream_id
         if bitstream_id is not None and not _matches(
             bounds.UUID, bitstream_id
@@ -243,8 +243,8 @@ def _where(device: hardware.Device) -> str:
 
 def _check_facts(device: hardware.Device) -> None:
     """:raises DeviceError: a name, address, id or type is wrong."""
-    _check_text('its name', device.name)
-    _check_text('its driver', device.driver)
+    _check_name('its name', device.name)
+    _check_name('its driver', device.driver)
     for name, pattern, value in (
         ('address', bounds.PCI_ADDRESS, str(device.address)),
         ('vendor_id', bounds.PCI_ID, device.vendor_id),
@@ -256,14 +256,12 @@ def _check_facts(device: hardware.Device) -> None:
         raise exceptions.DeviceError(f'its type is {device.type!a:.64}')
 
 
-def _check_text(what: str, value: object) -> None:
-    """:raises DeviceError: it is no valid text, empty, or too long."""
-    if not (
-        _matches(bounds.TEXT, value) and 0 < len(str(value)) <= bounds.MAX_TEXT
-    ):
+def _check_name(what: str, value: object) -> None:
+    """:raises DeviceError: it is no text, empty, too long, or not plain."""
+    if not _matches(bounds.PLAIN_NAME, value):
         raise exceptions.DeviceError(
             f'{what} is {value!a:.64}, not a text of 1 to {bounds.MAX_TEXT} '
-            'characters'
+            'characters that can be printed'
         )
 
 
@@ -322,9 +320,16 @@ def _is_reportable(handle: attach_handle.AttachHandle) -> bool:
             for address in (handle.address, *handle.further_functions)
         )
         and all(
-            _matches(bounds.TEXT, text) and len(text) <= bounds.MAX_TEXT
+            _matches(bounds.PLAIN_NAME, text)
             for text in texts
             if text is not None
+        )
+        and (
+            handle.identity is None
+            or (
+                _matches(bounds.TEXT, handle.identity)
+                and 0 < len(handle.identity) <= bounds.MAX_TEXT
+            )
         )
     )
 
@@ -336,9 +341,7 @@ def _attributes(
     good = [
         (name, text)
         for name, text in attributes.items()
-        if isinstance(text, str)
-        and _matches(bounds.TEXT, name)
-        and 0 < len(name) <= bounds.MAX_TEXT
+        if isinstance(text, str) and _matches(bounds.PLAIN_NAME, name)
     ]
     lost = len(attributes) - len(good[: bounds.MAX_ATTRIBUTES - 1])
     if lost:

@@ -19,12 +19,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib import parse
 
-from osc_lib.command import command
-
 from nova_accel.model.fleet import fleet
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import fleet_reading
 from nova_accel.overview import columns
+from nova_accel.overview import printing
 from nova_accel.overview import reading
 
 _OF_UNITS = {name: get for name, (_key, get) in columns.UNITS.items()}
@@ -54,7 +53,7 @@ COLUMNS: dict[str, Callable[[fleet.Row], Any]] = {
 _SHORT = 9
 
 
-class List(command.Lister):
+class List(printing.Lister):
     """Show which servers have units of a device, or of all devices.
 
     A server that moves has units on two hosts, each with a role of its own.

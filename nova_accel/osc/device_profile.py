@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import Any
 from urllib import parse
 
-from nova_accel.model import reason
 from nova_accel.osc import accelerator_calls
 from nova_accel.overview import explaining
 
@@ -46,12 +45,12 @@ def _rows(pages: Iterator[Any]) -> Iterator[explaining.Row]:
             (
                 (
                     group['device_profile_group_id'],
-                    reason.printable(provider['hostname']),
+                    provider['hostname'],
                     provider['uuid'],
                     provider['resource_class'],
                     provider['total'],
                     provider['free'],
-                    reason.printable('; '.join(provider['reasons'])),
+                    '; '.join(provider['reasons']),
                 )
                 for group in page['groups']
                 for provider in group['resource_providers']

@@ -22,7 +22,6 @@ import time
 from typing import Any
 
 from osc_lib import exceptions
-from osc_lib.command import command
 from rich import console
 from rich import progress
 
@@ -32,6 +31,7 @@ from nova_accel.osc import accelerator_calls
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import host_emptying
 from nova_accel.osc import nova_calls
+from nova_accel.overview import printing
 
 COLUMNS = ('Server', 'Name', 'Status', 'Way', 'Result', 'Why')
 
@@ -54,7 +54,7 @@ _INTERRUPTED = 130
 _MAX_CONCURRENCY = 64
 
 
-class Drain(command.Lister):
+class Drain(printing.Lister):
     """Disable the devices of a host, and move its servers with devices away.
 
     A server goes live where its devices can. A stopped one goes cold. One that
@@ -146,21 +146,19 @@ class Drain(command.Lister):
                 emptying.run(parsed_args.timeout, tell)
         except KeyboardInterrupt:
             self._is_interrupted = True
-            self.app.stderr.write(
+            self.warn(
                 'Interrupted. Migrations that have begun go on. Run the '
-                'command again to continue.\n'
+                'command again to continue.'
             )
         self._rows = emptying.rows()
         return COLUMNS, [_shown(row) for row in self._rows]
 
     def _tell_plan(self, rows: Iterable[host_emptying.Row]) -> None:
         for row in rows:
-            self.app.stderr.write(
-                f'{row.name or row.uuid}: {row.way}: {row.why}\n'
-            )
+            self.warn(f'{row.name or row.uuid}: {row.way}: {row.why}')
 
 
-class Undrain(command.Command):
+class Undrain(printing.Command):
     """Enable the devices that the drain of a host has disabled.
 
     Devices that were disabled before, or have been disabled since, stay so.
@@ -180,7 +178,7 @@ class Undrain(command.Command):
         )
 
 
-class ListDrains(command.Lister):
+class ListDrains(printing.Lister):
     """List the hosts that are drained, with the reason and the end."""
 
     def take_action(
@@ -189,12 +187,10 @@ class ListDrains(command.Lister):
         drains = accelerator_calls.call(
             accelerator_calls.client_of(self.app), 'GET', '/drains'
         )['drains']
-        return DRAIN_COLUMNS, [
-            tuple(map(_printable, _of(drain))) for drain in drains
-        ]
+        return DRAIN_COLUMNS, [_of(drain) for drain in drains]
 
 
-class ShowDrain(command.ShowOne):
+class ShowDrain(printing.ShowOne):
     """Show why a host is drained, and until when."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -210,7 +206,7 @@ class ShowDrain(command.ShowOne):
             'GET',
             drain_cloud.drain_path(parsed_args.host),
         )['drain']
-        return DRAIN_COLUMNS, tuple(map(_printable, _of(drain)))
+        return DRAIN_COLUMNS, _of(drain)
 
 
 def _add_host(parser: argparse.ArgumentParser) -> None:
@@ -303,7 +299,3 @@ def _of(drain: dict[str, Any]) -> tuple[Any, ...]:
         drain['requested_by'],
         drain['devices'],
     )
-
-
-def _printable(value: Any) -> Any:
-    return nova_calls.words(value) if isinstance(value, str) else value

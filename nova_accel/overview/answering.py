@@ -14,22 +14,23 @@
 
 import argparse
 
-from cliff import command
+from nova_accel.overview import printing
 
 #: The exit status if there is no answer.
 UNKNOWN = 2
 
 
-class Answering(command.Command):
+class Answering(printing.Command):
     """A command that has an exit status of its own for a failure."""
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         try:
-            return self.answer(parsed_args)
+            with printing.printable_faults():
+                return self.answer(parsed_args)
         except Exception as error:
             if self.app.options.debug:
                 raise
-            self.app.stderr.write(f'{error}\n')
+            self.warn(str(error))
             return UNKNOWN
 
     def answer(self, parsed_args: argparse.Namespace) -> int:

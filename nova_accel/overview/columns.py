@@ -16,7 +16,6 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
-from nova_accel.model import reason
 from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import fleet_findings
@@ -139,7 +138,5 @@ def _finding(found: fleet_findings.Finding) -> dict[str, str | None]:
 
 
 def shown(value: Any) -> Any:
-    """A value for a terminal, to which a device's words are not trusted."""
-    if value is None:
-        return ''
-    return reason.printable(value) if isinstance(value, str) else value
+    """A value in a table, which is empty where there is none."""
+    return '' if value is None else value

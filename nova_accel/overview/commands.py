@@ -15,16 +15,14 @@
 import argparse
 from collections.abc import Iterable
 import datetime
-import json
 import pathlib
 from typing import Any
-
-from cliff import lister
 
 from nova_accel.model.fleet import fleet
 from nova_accel.overview import answering
 from nova_accel.overview import columns
 from nova_accel.overview import fleet_map
+from nova_accel.overview import printing
 from nova_accel.state import durable_file
 
 #: The exit status if sources disagree, or a host has found what it has not
@@ -62,7 +60,7 @@ class OfFleet(answering.Answering):
         raise NotImplementedError
 
 
-class List(OfFleet, lister.Lister):
+class List(OfFleet, printing.Lister):
     """A list of units or of drift."""
 
     _found: fleet.Fleet
@@ -94,10 +92,9 @@ class List(OfFleet, lister.Lister):
     ) -> int:
         self._found = found
         if parsed_args.json:
-            json.dump(columns.document(found), self.app.stdout, indent=1)
-            self.app.stdout.write('\n')
+            self.tell_json(columns.document(found))
         else:
-            lister.Lister.run(self, parsed_args)
+            printing.Lister.run(self, parsed_args)
         is_bad = self.shows_drift(parsed_args) and found.is_amiss
         return DRIFT if is_bad else 0
 

@@ -15,7 +15,7 @@
 import argparse
 from collections.abc import Iterator
 
-from cliff import lister
+from nova_accel.overview import printing
 
 COLUMNS = (
     'Group',
@@ -30,7 +30,7 @@ COLUMNS = (
 Row = tuple[int, str, str, str, int, int, str]
 
 
-class Explain(lister.Lister):
+class Explain(printing.Lister):
     """Show which hosts could serve a device profile, and why others cannot.
 
     The groups are counted from zero. The last column is empty for a resource

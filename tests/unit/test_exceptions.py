@@ -146,6 +146,19 @@ class TestExceptions(testtools.TestCase):
             self.assertTrue(each.__doc__, each)
             self.assertEqual('the culprit', str(each('the culprit')))
 
+    def test_no_text_forges_a_line_of_a_log(self):
+        """Nova logs them, too."""
+        words = 'x\nCRITICAL\x1b[2J\x85\u2028\u202e\ud800'
+        for each in CLASSES.values():
+            for fault in (
+                each(words),
+                each(words, public=words),
+                each.for_all(words),
+            ):
+                self.assertTrue(str(fault).isprintable(), fault)
+                self.assertTrue(fault.public.isprintable(), fault)
+                self.assertIn('CRITICAL', str(fault))
+
     def test_what_tenants_read_is_said_apart(self):
         """But for what has only the words of who asks."""
         own = {

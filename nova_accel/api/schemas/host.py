@@ -36,8 +36,8 @@ _HANDLE = scalars.strict_object(
                 'bus': scalars.hexadecimal(2, 2),
                 'device': scalars.hexadecimal(2, 2),
                 'function': scalars.hexadecimal(1, 1),
-                'asked_type': scalars.NAME,
-                'physical_network': scalars.NAME,
+                'asked_type': scalars.PLAIN_NAME,
+                'physical_network': scalars.PLAIN_NAME,
                 'further_functions': {
                     'type': 'array',
                     'items': _PCI_ADDRESS,
@@ -50,6 +50,7 @@ _HANDLE = scalars.strict_object(
             'further_functions',
             'managed',
         ),
+        # A device's own words, such as its serial number.
         'identity': scalars.NAME,
     },
     'identity',
@@ -58,12 +59,12 @@ _HANDLE = scalars.strict_object(
 _DEPLOYABLE = scalars.strict_object(
     {
         'uuid': scalars.UUID,
-        'name': scalars.NAME,
+        'name': scalars.PLAIN_NAME,
         'rp_uuid': scalars.UUID,
         'resource_class': scalars.PLACEMENT_NAME,
         'traits': scalars.TRAITS,
         'is_cleaned': {'type': 'boolean'},
-        'region': {'anyOf': [scalars.NAME, {'type': 'null'}]},
+        'region': {'anyOf': [scalars.PLAIN_NAME, {'type': 'null'}]},
         'bitstream_id': scalars.UUID_OR_NULL,
         'attach_handles': {
             'type': 'array',
@@ -79,25 +80,25 @@ _DEPLOYABLE = scalars.strict_object(
 _DEVICE = scalars.strict_object(
     {
         'uuid': scalars.UUID,
-        'name': scalars.NAME,
+        'name': scalars.PLAIN_NAME,
         'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
         'vendor_id': _PCI_ID,
         'vendor': scalars.TEXT,
         'product_id': _PCI_ID,
         'product': scalars.TEXT,
         'address': _PCI_ADDRESS,
-        'driver': scalars.NAME,
+        'driver': scalars.PLAIN_NAME,
         'numa_node': {'anyOf': [scalars.NUMA_NODE, {'type': 'null'}]},
         'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
         'attributes': {
             'type': 'object',
-            'propertyNames': scalars.NAME,
+            'propertyNames': scalars.PLAIN_NAME,
             'additionalProperties': scalars.TEXT,
             'maxProperties': bounds.MAX_ATTRIBUTES,
         },
         'link_sets': {
             'type': 'array',
-            'items': scalars.NAME | {'maxLength': bounds.MAX_LINK_SET},
+            'items': scalars.PLAIN_NAME | {'maxLength': bounds.MAX_LINK_SET},
             'uniqueItems': True,
             'maxItems': bounds.MAX_LINK_SETS,
         },
@@ -129,8 +130,8 @@ _REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2**31 - 1}
 REPORT = scalars.strict_object(
     {
         'node_uuid': scalars.UUID,
-        'service_host': scalars.NAME,
-        'digest': scalars.NAME,
+        'service_host': scalars.SERVICE_HOST,
+        'digest': scalars.PLAIN_NAME,
         'devices': {
             'type': 'array',
             'items': _DEVICE,

@@ -27,7 +27,7 @@ _NAME_OR_NULL: scalars.Schema = {'anyOf': [scalars.NAME, {'type': 'null'}]}
 RECORD = scalars.strict_object(
     {
         'device_uuid': scalars.UUID,
-        'region': scalars.NAME,
+        'region': scalars.PLAIN_NAME,
         'bitstream_id': scalars.UUID,
         'project_id': _NAME_OR_NULL,
         'user_id': _NAME_OR_NULL,

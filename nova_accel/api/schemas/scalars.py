@@ -27,6 +27,12 @@ TEXT: Schema = {
 
 NAME: Schema = {**TEXT, 'minLength': 1}
 
+#: A name that can be printed as it is.
+PLAIN_NAME: Schema = {'type': 'string', 'pattern': bounds.PLAIN_NAME}
+
+#: The name of a nova-compute.
+SERVICE_HOST: Schema = {'type': 'string', 'pattern': bounds.SERVICE_HOST}
+
 #: Why something is not as it should be.
 REASON: Schema = {**TEXT, 'maxLength': reason.MAX_LENGTH}
 

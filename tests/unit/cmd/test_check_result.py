@@ -25,4 +25,7 @@ class TestNamed(testtools.TestCase):
         )
 
     def test_a_name_does_not_move_the_cursor(self) -> None:
-        self.assertEqual(r'a\x1b[2J', check_result.named(['a\x1b[2J']))
+        self.assertEqual(
+            r'a\x1b[2J',
+            check_result.warning(check_result.named(['a\x1b[2J'])).details,
+        )

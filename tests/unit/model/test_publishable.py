@@ -236,7 +236,16 @@ class TestOf(PublishableTestCase):
         self.assertIn('77 traits of region0, which has 1101', text)
 
     def test_names_of_deployables(self):
-        for bad in ('', 'x' * 200, 'a\0b', '\ud800', 'region0', None, 5):
+        for bad in (
+            '',
+            'x' * 200,
+            'a\0b',
+            'a\nb',
+            '\ud800',
+            'region0',
+            None,
+            5,
+        ):
             (found,), _text = self.one(
                 a_device(deployables=(a_deployable(), a_deployable(bad, 2)))
             )
@@ -294,6 +303,9 @@ class TestOf(PublishableTestCase):
             dataclasses.replace(a_handle(2), vgpu_type='x' * 256),
             dataclasses.replace(a_handle(2), further_functions=('here',)),
             dataclasses.replace(a_handle(2), physical_network='\0'),
+            dataclasses.replace(a_handle(2), physical_network='a\x1b[2J'),
+            dataclasses.replace(a_handle(2), identity='\ud800'),
+            dataclasses.replace(a_handle(2), identity='x' * 256),
             dataclasses.replace(a_handle(2), address='here'),
             dataclasses.replace(
                 a_handle(2), further_functions=(a_handle().address,) * 256
@@ -373,6 +385,7 @@ class TestOf(PublishableTestCase):
             {'vendor_id': 'Intel'},
             {'product_id': '09C4'},
             {'driver': '\0'},
+            {'driver': 'a\u2028b'},
             {'deployables': None},
             {'attributes': None},
             {'vendor': None},
@@ -462,7 +475,9 @@ _TEXTS = st.one_of(
     # More good ones than bad, or else most devices are left out as a whole.
     st.sampled_from(['a', 'b', 'c', 'd', 'a_b', 'a/b']),
     st.sampled_from(['a', 'b', 'c', 'd', 'a_b', 'a/b']),
-    st.sampled_from(['', 'x' * 300, '\ud800', '\0', None, 5]),
+    st.sampled_from(
+        ['', 'x' * 300, '\ud800', '\0', 'a\nb', 'a\x9b2J', '\u202ea', None, 5]
+    ),
 )
 _ADDRESSES = st.one_of(
     *[
@@ -487,6 +502,7 @@ _HANDLES = st.builds(
     mdev_type=_TEXTS,
     vgpu_type=_TEXTS,
     physical_network=_TEXTS,
+    identity=_TEXTS,
 )
 _TRAITS = st.frozensets(
     st.one_of(_TEXTS, st.sampled_from([TRAIT, 'CUSTOM_' + 'A' * 249])),

@@ -189,7 +189,7 @@ class TestShow(HostDrainTestCase):
         self.assertEqual(
             {
                 'Host': 'compute-1',
-                'Reason': 'a\\x1b[2J',
+                'Reason': 'a\x1b[2J',
                 'Until': '2020-01-01T00:00:00+00:00',
                 'Overdue': True,
                 'Requested by': 'ann',

@@ -15,6 +15,7 @@ import operator
 from typing import Any
 
 from nova_accel.api.routes import host
+from nova_accel.db import host as host_db
 from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
@@ -29,6 +30,17 @@ _PATH = f'/hosts/{base.HOSTNAME}'
 
 
 class HostTest(base.ApiTestCase):
+    def test_a_name_that_forges_a_line_of_the_log(self) -> None:
+        for name in ('service_host', 'digest'):
+            self.refused(
+                400,
+                'PUT',
+                _PATH,
+                {**base.report(), name: 'x\nCRITICAL all is lost\x1b[2J'},
+                roles=base.SERVICE,
+            )
+        self.assertEqual([], host_db.get_all(1))
+
     def test_takes_what_the_model_reports(self) -> None:
         address = pci_address.PciAddress.parse('0000:81:00.0')
         handle = attach_handle.AttachHandle(

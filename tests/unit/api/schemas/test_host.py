@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import jsonschema
 import testtools
 
+from nova_accel.api import quick_check
 from nova_accel.api.schemas import host
 from nova_accel.model import finding
 from nova_accel.model import host_contract
@@ -122,3 +123,65 @@ class TestReport(testtools.TestCase):
         jsonschema.validate(
             finding.told(found), part['properties']['findings']
         )
+
+
+class TestNames(testtools.TestCase):
+    HOSTILE = (
+        'a\nb',
+        'a\r',
+        'a\x1b[2J',
+        'a\x9b2J',
+        'a\x85b',
+        'a\x7f',
+        'a\u2028b',
+        'a\u202eb',
+        'a\u2066b',
+        'a\u200bb',
+        'a\ud800',
+        'a\0',
+        '',
+        'x' * 256,
+    )
+
+    def is_valid(self, name: str, value: str) -> bool:
+        schema = host.REPORT['properties'][name]
+        answers = {
+            quick_check.matches(value, schema),
+            jsonschema.Draft7Validator(schema).is_valid(value),
+        }
+        [answer] = answers
+        return answer
+
+    def test_a_service_has_any_word_for_a_name(self) -> None:
+        for name in (
+            'compute-1',
+            'compute_1.example.org',
+            'compute-1@cell-2',
+            'compute-1.service',
+            '2001:db8::1',
+            'COMPUTE#1/a+b',
+            'kołobrzeg-1',
+            'x' * 255,
+        ):
+            self.assertTrue(self.is_valid('service_host', name), name)
+        for name in (*self.HOSTILE, 'a b', 'a\tb', '\xa0a'):
+            self.assertFalse(self.is_valid('service_host', name), ascii(name))
+
+    def test_no_name_deceives_a_terminal(self) -> None:
+        device = host.REPORT['properties']['devices']['items']['properties']
+        deployable = device['deployables']['items']['properties']
+        info = deployable['attach_handles']['items']['properties']['info']
+        for schema in (
+            device['name'],
+            device['driver'],
+            device['attributes']['propertyNames'],
+            device['link_sets']['items'],
+            deployable['name'],
+            deployable['region'],
+            info['properties']['asked_type'],
+            info['properties']['physical_network'],
+        ):
+            is_valid = jsonschema.Draft7Validator(schema).is_valid
+            self.assertTrue(is_valid('GRID T4-2B zu heiß'))
+            for name in self.HOSTILE:
+                self.assertFalse(is_valid(name), (schema, name))

@@ -73,6 +73,7 @@ from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import host_providers
+from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
 from nova_accel.virt.publishing import publication
@@ -410,6 +411,7 @@ def _publishing(
                 units_in_use.UnitsInUse(
                     common.held, common.hardware.guests, common.board
                 ),
+                last_answers.LastAnswers(),
             ),
             common.api,
             common.board,
@@ -473,6 +475,7 @@ def _discover(
     regions: host_regions.Regions,
     links: device_links.DeviceLinks,
     in_use: units_in_use.UnitsInUse,
+    answers: last_answers.LastAnswers,
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,
@@ -481,6 +484,7 @@ def _discover(
         hardware.claims,
         in_use.look,
         functools.partial(host_use.HostUse, hardware.sysfs),
+        answers,
     )
     found = links.joined(found)
     return dataclasses.replace(found, devices=regions.overlaid(found.devices))

@@ -47,6 +47,7 @@ from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import last_answers
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
@@ -131,6 +132,7 @@ class HostTestCase(testtools.TestCase):
                 host_view.Board(host_view.View()),
             ).look,
             lambda: host_use.HostUse(self.sysfs),
+            last_answers.LastAnswers(),
         )
 
     def make_virtual_functions(self, *lines):

@@ -35,11 +35,13 @@ class Found:
 
     ``refused`` maps a device, as :class:`.all_guests.Guest` has it, to the
     reason why nobody may get it. ``mdevs`` are the mediated devices that
-    instances hold, whether they exist or not.
+    instances hold, whether they exist or not. ``held`` are the uuids of the
+    attach handles that instances hold, or that are not given back yet.
     """
 
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     mdevs: tuple[pci_function.Mdev, ...] = ()
+    held: frozenset[str] = frozenset()
 
 
 class UnitsInUse:
@@ -93,7 +95,11 @@ class UnitsInUse:
                 if guest.is_running
                 for device in guest.devices - known
             }
-        return Found(refused, tuple(held.values()))
+        return Found(
+            refused,
+            tuple(held.values()),
+            frozenset(arq.handle.uuid for arq in arqs).union(held),
+        )
 
 
 def _mdevs(arqs: Iterable[arq_types.Arq]) -> Iterator[pci_function.Mdev]:

@@ -36,6 +36,7 @@ from nova_accel.model import reason
 from nova_accel.model import region_types
 from nova_accel.model.links import link_sets
 from nova_accel.virt.holding import units_in_use
+from nova_accel.virt.publishing import last_answers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,14 +67,18 @@ def discover(
         [Iterable[pci_function.Mdev]], units_in_use.Found
     ],
     find_host_use: Callable[[], host_use.HostUse],
+    answers: last_answers.LastAnswers,
 ) -> Inventory:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
+    While an instance holds a unit, a driver that cannot see it does not take
+    it away.
 
     :param look_at_guests: tells which devices are not free, see
         :meth:`nova_accel.virt.holding.units_in_use.UnitsInUse.look`
     :param find_host_use: looks which devices the host itself uses
+    :param answers: those of the last look, kept for the next one
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
@@ -81,7 +86,8 @@ def discover(
     host = node_devices.look()
     in_use = look_at_guests(host.mdevs)
     host = dataclasses.replace(host, held_mdevs=in_use.mdevs)
-    search = _Search(host, drivers, claims, in_use.refused, find_host_use())
+    answers.forget_others(host.functions)
+    search = _Search(host, drivers, claims, in_use, find_host_use(), answers)
     # Physical functions come first: a line often matches a card and its
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
@@ -126,8 +132,9 @@ class _Search:
         host: libvirt_devices.HostDevices,
         drivers: Mapping[str, base.Driver],
         claims: nova_claims.NovaClaims,
-        in_use: Mapping[str, str],
+        in_use: units_in_use.Found,
         used_by_host: host_use.HostUse,
+        answers: last_answers.LastAnswers,
     ) -> None:
         self.devices: list[hardware.Device] = []
         self.refused: list[str] = []
@@ -137,6 +144,7 @@ class _Search:
         self._claims = claims
         self._in_use = in_use
         self._used_by_host = used_by_host
+        self._answers = answers
         self._owners: dict[pci_address.PciAddress, _Owner] = {}
         # Card and type of handle -> the device that hands out such handles.
         self._uses: dict[
@@ -155,11 +163,19 @@ class _Search:
         """The line that rules a function.
 
         If no line matches the function, it is the line of its card, if that
-        offers virtual functions in the card's place.
+        offers virtual functions in the card's place, or did so when an
+        instance got this one.
         """
-        return device_spec.first_match(
-            specs, function.address, function.vendor_id, function.product_id
-        ) or self._in_parts.get(function.card)
+        return (
+            device_spec.first_match(
+                specs,
+                function.address,
+                function.vendor_id,
+                function.product_id,
+            )
+            or self._in_parts.get(function.card)
+            or self._answers.line_of(function.address, self._in_use.held)
+        )
 
     def add(
         self, function: pci_function.PciFunction, spec: device_spec.DeviceSpec
@@ -176,7 +192,9 @@ class _Search:
             driver = self._drivers[spec.driver]
             driver.check_cleaning(spec)
             line_keys.check(spec, self._drivers)
-            device = driver.discover(function, spec, self._host)
+            device = self._answers.ask(
+                driver, function, spec, self._host, self._in_use.held
+            )
             if device is None:
                 self._check_not_novas(
                     self._claims.on_functions([function.address], self._host)
@@ -328,9 +346,9 @@ class _Search:
     def _refusal(self, handle: attach_handle.AttachHandle) -> str | None:
         return next(
             (
-                self._in_use[part]
+                self._in_use.refused[part]
                 for part in handle.parts
-                if part in self._in_use
+                if part in self._in_use.refused
             ),
             None,
         )

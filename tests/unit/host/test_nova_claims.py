@@ -28,6 +28,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import last_answers
 from unit.host import claimed_host
 from unit.host.claimed_host import an_entry
 from unit.host.claimed_host import CHIP
@@ -544,6 +545,7 @@ class ConflictsTestCase(
             nova_claims.NovaClaims(NODE, NODE_UUID),
             lambda _mdevs: units_in_use.Found(),
             lambda: host_use.HostUse(self.fake.sysfs.sysfs),
+            last_answers.LastAnswers(),
         )
 
     @property

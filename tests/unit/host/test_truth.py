@@ -22,6 +22,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 import testtools
 
+from nova_accel import exceptions
+from nova_accel.drivers import base
 from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
@@ -34,6 +36,7 @@ from nova_accel.testing import fake_fpga
 from nova_accel.testing import pci_functions
 from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import last_answers
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 BUSES = (0x81, 0x82, 0x83, 0x84)
@@ -296,15 +299,47 @@ def worlds(draw):
     )
 
 
-def discover(world):
-    drivers = loading.load(None, Sysfs(world), NODE_UUID)
+class Blind(base.Driver):
+    """Another driver, which does not see some of the functions."""
+
+    def __init__(self, driver, blind):
+        self._driver = driver
+        self._blind = blind
+        self.line_keys = driver.line_keys
+        self.cleaning_methods = driver.cleaning_methods
+
+    def discover(self, function, spec, host):
+        if function.address in self._blind:
+            raise exceptions.DeviceError('it is blind')
+        return self._driver.discover(function, spec, host)
+
+
+def discover(world, answers=None, held=(), blind=()):
+    """Look once.
+
+    :param held: the attach handles that instances hold
+    :param blind: the addresses of functions that no driver sees
+    """
+    drivers = {
+        name: Blind(driver, blind)
+        for name, driver in loading.load(None, Sysfs(world), NODE_UUID).items()
+    }
     return discovery.discover(
         world,
         drivers,
         device_spec.parse(world.lines, drivers),
         world,
-        lambda _mdevs: units_in_use.Found(world.in_use),
+        lambda _mdevs: units_in_use.Found(
+            world.in_use,
+            tuple(
+                pci_function.Mdev(each.uuid, each.mdev_type, each.address)
+                for each in held
+                if each.mdev_type is not None
+            ),
+            frozenset(each.uuid for each in held),
+        ),
         lambda: host_use.HostUse(Sysfs(world)),
+        answers or last_answers.LastAnswers(),
     )
 
 
@@ -394,3 +429,70 @@ class TestTruth(testtools.TestCase):
                 ),
                 address,
             )
+
+    @settings(max_examples=_EXAMPLES, deadline=None)
+    @given(worlds(), st.data())
+    def test_nothing_that_is_held_leaves(self, world, data):
+        """Whatever drivers see while it changes hands; nor is it given."""
+        answers = last_answers.LastAnswers()
+        before = handles_of(discover(world, answers))
+        held = [each for each in before.values() if data.draw(st.booleans())]
+        for _look in range(data.draw(st.integers(1, 3))):
+            blind = {
+                address
+                for address in world.host.functions
+                if data.draw(st.booleans())
+            }
+            there = changed(world, data.draw)
+            inventory = discover(there, answers, held, blind)
+            found = handles_of(inventory)
+            for each in held:
+                is_there = {each.address, *each.functions} <= (
+                    there.host.functions.keys()
+                )
+                self.assertEqual(is_there, each.uuid in found, each)
+            self.assertEqual(
+                len(found),
+                sum(len(list(each.handles)) for each in inventory.devices),
+            )
+            for device in inventory.devices:
+                if device.fault is None and device.address in blind:
+                    self.assertLessEqual(
+                        {handle.uuid for handle in device.handles},
+                        {each.uuid for each in held},
+                    )
+            # One that is gone may be another one when it is back.
+            held = [each for each in held if each.uuid in found]
+        self.assertEqual(
+            discover(world).devices, discover(world, answers).devices
+        )
+
+
+def handles_of(inventory):
+    """Uuid -> attach handle, of all devices."""
+    return {
+        handle.uuid: handle
+        for device in inventory.devices
+        for handle in device.handles
+    }
+
+
+def changed(world, draw):
+    """The host, of which drivers take types and functions away."""
+    return dataclasses.replace(
+        world,
+        host=dataclasses.replace(
+            world.host,
+            functions={
+                address: dataclasses.replace(
+                    function,
+                    driver=draw(st.sampled_from([None, 'vfio-pci'])),
+                    mdev_types=function.mdev_types
+                    if draw(st.booleans())
+                    else {},
+                )
+                for address, function in world.host.functions.items()
+                if function.parent_address is None or draw(st.integers(0, 4))
+            },
+        ),
+    )

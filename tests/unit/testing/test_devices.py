@@ -23,6 +23,7 @@ from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import last_answers
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
@@ -40,6 +41,7 @@ class TestPciInfo(testtools.TestCase):
             nova_claims.NovaClaims('host1', NODE_UUID),
             lambda _mdevs: units_in_use.Found(),
             lambda: host_use.HostUse(fake.sysfs.sysfs),
+            last_answers.LastAnswers(),
         )
         self.assertEqual((), inventory.refused)
         return inventory.devices

@@ -115,6 +115,7 @@ class TestUnitsInUse(testtools.TestCase):
                     self.mdevs[0],
                     pci_function.Mdev('not made', 'nvidia-11', PARENT),
                 ),
+                frozenset({'handle', 'm1', 'not made'}),
             ),
             self.look(),
         )
@@ -125,7 +126,10 @@ class TestUnitsInUse(testtools.TestCase):
         for role in (None, arq_types.Role.ACTIVE):
             self.list(a_function(), an_mdev('m1'), role=role)
             self.assertEqual(
-                units_in_use.Found({}, (self.mdevs[0],)), self.look()
+                units_in_use.Found(
+                    {}, (self.mdevs[0],), frozenset({'handle', 'm1'})
+                ),
+                self.look(),
             )
 
     def test_what_nobody_knows_of(self):
@@ -145,7 +149,10 @@ class TestUnitsInUse(testtools.TestCase):
         """Guests of Nova's are taken at their word."""
         self.board.unjournaled = None
         self.add_guest(FUNCTION, 'm1', 'of another kind')
-        self.assertEqual(units_in_use.Found({}, (self.mdevs[0],)), self.look())
+        self.assertEqual(
+            units_in_use.Found({}, (self.mdevs[0],), frozenset({'m1'})),
+            self.look(),
+        )
 
     def test_a_guest_that_goes_meanwhile(self):
         """The journal loses its devices after that."""

@@ -38,6 +38,7 @@ from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions
 from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import last_answers
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 GOLDEN = pathlib.Path(__file__).with_name('simulated_host.json')
@@ -59,6 +60,8 @@ class DiscoveryTestCase(testtools.TestCase):
         self.node_devices = libvirt_devices.NodeDevices(self.fake.host)
         self.in_use = {}
         self.held = ()
+        self.holds = set()
+        self.answers = last_answers.LastAnswers()
         self.drivers = dict(
             loading.load(self.node_devices, self.fake.sysfs.sysfs, NODE_UUID)
         )
@@ -69,8 +72,11 @@ class DiscoveryTestCase(testtools.TestCase):
             self.drivers,
             device_spec.parse(lines or devices.DEVICE_SPEC, self.drivers),
             nova_claims.NovaClaims('host1', NODE_UUID),
-            lambda _mdevs: units_in_use.Found(self.in_use, self.held),
+            lambda _mdevs: units_in_use.Found(
+                self.in_use, self.held, frozenset(self.holds)
+            ),
             lambda: host_use.HostUse(self.fake.sysfs.sysfs),
+            self.answers,
         )
 
     def addresses(self, inventory):
@@ -128,6 +134,7 @@ class TestLines(DiscoveryTestCase):
                 nova_claims.NovaClaims('host1', NODE_UUID),
                 None,
                 None,
+                self.answers,
             ),
         )
 

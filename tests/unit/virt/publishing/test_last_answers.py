@@ -1,0 +1,271 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""Cards that change hands, by every driver that then sees less of them."""
+
+import shutil
+
+import fixtures
+
+from nova_accel import exceptions
+from nova_accel.drivers import base
+from nova_accel.model import pci_address
+from nova_accel.model import provider_layout
+from nova_accel.testing import pci_functions
+from unit.virt.publishing import test_discovery
+
+NODE_UUID = test_discovery.NODE_UUID
+TYPE, OTHER_TYPE = (
+    'ce48969398f05f33946d560708be108a',
+    '69528db6eb31577a8c3668f9faa081f6',
+)
+HOSTS, GUESTS = 'labfpga', 'vfio-pci'
+
+
+class HandOverTestCase(test_discovery.EmptyHostTestCase):
+    CARD = '0000:3e:00.0'
+    line = test_discovery.a_line(
+        address=CARD, driver='fpga_region', whole=True
+    )
+
+    def setUp(self):
+        super().setUp()
+        self.moment(HOSTS, TYPE)
+
+    def moment(self, driver, *types, first=0):
+        """The card's driver at a moment, and the regions that it knows."""
+        self.add(
+            pci_functions.function(self.CARD, '10ee', '5000', driver=driver)
+        )
+        self.fake.sysfs.set(self.CARD, fpga_region__x='')
+        function = self.fake.sysfs.root / 'bus/pci/devices' / self.CARD
+        shutil.rmtree(function / 'fpga_region')
+        for number, type_ in enumerate(types, first):
+            self.fake.sysfs.set(
+                self.CARD, **{f'fpga_region__region{number}__compat_id': type_}
+            )
+
+    def look(self, *lines):
+        return self.discover(*(lines or (self.line,)))
+
+    def hold_all(self, inventory):
+        self.holds = {
+            handle.uuid
+            for device in inventory.devices
+            for handle in device.handles
+        }
+        return inventory
+
+    def as_seen(self, inventory):
+        """All by which others find a device, its regions and its units."""
+        layout = provider_layout.layout('host1', NODE_UUID, inventory.devices)
+        return (
+            inventory.refused,
+            layout.places,
+            [
+                (
+                    device.name,
+                    device.driver,
+                    device.fault,
+                    [region.name for region in device.regions],
+                    [
+                        (each.name, each.region, each.handles)
+                        for each in device.deployables
+                    ],
+                )
+                for device in inventory.devices
+            ],
+        )
+
+
+class TestWholeFpga(HandOverTestCase):
+    #: Into a guest, and back; its regions have other names afterwards.
+    moments = (
+        (HOSTS,),
+        (None,),
+        (GUESTS,),
+        (None,),
+        (HOSTS,),
+        (HOSTS, TYPE),
+    )
+
+    def test_there_and_back(self):
+        known = self.as_seen(self.hold_all(self.look()))
+        for _server in range(2):
+            for number, moment in enumerate(self.moments):
+                self.moment(*moment, first=number)
+                self.assertEqual(known, self.as_seen(self.look()), moment)
+
+    def test_the_region_of_a_card_that_has_two(self):
+        """Its guest programs it; a region of it is in no view."""
+        self.moment(HOSTS, TYPE, OTHER_TYPE)
+        known = self.as_seen(self.hold_all(self.look()))
+        self.assertIn([], known[-1][0])
+        for moment in (
+            *self.moments[:-1],
+            (HOSTS, TYPE, OTHER_TYPE),
+        ):
+            self.moment(*moment)
+            self.assertEqual(known, self.as_seen(self.look()), moment)
+
+    def test_it_is_not_held(self):
+        """Then the truth counts, at once."""
+        for held in (False, True):
+            self.moment(HOSTS, TYPE)
+            inventory = self.look()
+            if held:
+                self.hold_all(inventory)
+                self.moment(None)
+                self.look()
+                self.holds.clear()
+            self.moment(None)
+            inventory = self.look()
+            self.assertEqual((), inventory.devices)
+            self.assert_refused(inventory, self.CARD, 'no fpga_region')
+
+    def test_it_is_pulled_out(self):
+        self.hold_all(self.look())
+        pulled = self.fake.connection.pci_info.devices.pop(
+            pci_address.PciAddress.parse(self.CARD).node_device
+        )
+        self.assertEqual((), self.look().devices)
+        self.fake.connection.pci_info.devices[pulled.name()] = pulled
+        self.moment(None)
+        # Nobody knows which card it is.
+        self.assert_refused(self.look(), 'no fpga_region')
+
+    def test_another_card_is_in_its_place(self):
+        self.hold_all(self.look())
+        self.moment(None)
+        self.add(pci_functions.function(self.CARD, '10ee', '5004'))
+        self.assertEqual((), self.look().devices)
+
+    def test_a_serial_number_is_read_again(self):
+        self.hold_all(self.look())
+        self.moment(None)
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.host.pci_function.PciFunction.card_serial_number',
+                'S2',
+            )
+        )
+        (device,) = self.look().devices
+        (handle,) = device.handles
+        self.assertEqual('S2', handle.identity)
+
+
+class TestParts(HandOverTestCase):
+    """Cards of which an instance holds one unit, and others are free."""
+
+    CARD = '0000:3d:00.0'
+
+    def make(self, count=2):
+        self.add(
+            *pci_functions.virtual_functions(
+                self.a_gpu(self.CARD), count, '2236'
+            )
+        )
+
+    def assert_kept(self, before, after, uuid):
+        """The unit is where it was, and no other one can be had."""
+        self.assertEqual((), after.refused)
+        (was,), (device,) = before.devices, after.devices
+        self.assertEqual(
+            [
+                [handle for handle in each.handles if handle.uuid == uuid]
+                for each in was.deployables
+            ],
+            [
+                [handle for handle in each.handles if handle.uuid == uuid]
+                for each in device.deployables
+            ],
+        )
+        self.assertIsNotNone(device.fault)
+
+    def test_the_parent_of_a_mediated_device(self):
+        """Its driver is loaded anew, and it has no types meanwhile."""
+        line = test_discovery.a_line(
+            address=self.CARD, driver='mdev', type='VGPU'
+        )
+        self.add(self.a_gpu(self.CARD, mdev_types={'nvidia-11': 4}))
+        before = self.look(line)
+        (device,) = before.devices
+        uuid = next(iter(device.handles)).uuid
+        self.holds = {uuid}
+        self.add(self.a_gpu(self.CARD))
+        self.assert_kept(before, self.look(line), uuid)
+        self.holds.clear()
+        self.assert_refused(self.look(line), 'makes no mediated devices')
+
+    def test_a_mediated_device_for_which_others_leave_no_room(self):
+        line = test_discovery.a_line(
+            address=self.CARD, driver='mdev', type='VGPU'
+        )
+        self.add(self.a_gpu(self.CARD, mdev_types={'nvidia-11': 2}))
+        (device,) = self.look(line).devices
+        one, two = device.handles
+        self.holds = {two.uuid}
+        self.add(self.a_gpu(self.CARD, mdev_types={'nvidia-11': 1}))
+        (device,) = self.look(line).devices
+        self.assertEqual([one, two], list(device.handles))
+        self.assertIsNone(device.fault)
+
+    def test_a_function_of_several_is_gone(self):
+        """The driver refuses the card; the other functions are there."""
+        line = test_discovery.a_line(
+            address=self.CARD, driver='nvidia_vfio', vgpu_types={'558': 3}
+        )
+        self.make(count=3)
+        for number in (1, 2, 3):
+            self.fake.sysfs.set(
+                f'0000:3d:00.{number}',
+                nvidia__current_vgpu_type='0',
+                nvidia__creatable_vgpu_types='ID : name\n558 : A16-1Q',
+            )
+        before = self.look(line)
+        (device,) = before.devices
+        _one, two, three = device.handles
+        self.holds = {two.uuid}
+        self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
+        after = self.look(line)
+        self.assert_kept(before, after, two.uuid)
+        (device,) = after.devices
+        self.assertEqual([two, three], list(device.handles))
+
+    def test_functions_that_the_line_of_their_card_offers(self):
+        line = test_discovery.a_line(
+            address=self.CARD, driver='blind', type='GPU', sriov_numvfs=2
+        )
+        self.drivers['blind'] = driver = Blind(self.drivers['pci'])
+        self.make()
+        before = self.look(line)
+        self.hold_all(before)
+        driver.refused = {self.CARD}
+        after = self.look(line)
+        self.assertEqual(before.devices, after.devices)
+        self.assert_refused(after, self.CARD, 'blind')
+
+
+class Blind(base.Driver):
+    """Another driver, which does not see some functions."""
+
+    line_keys = frozenset({'unit'})
+
+    def __init__(self, driver):
+        self._driver = driver
+        self.refused = set()
+
+    def discover(self, function, spec, host):
+        if str(function.address) in self.refused:
+            raise exceptions.DeviceError('it is blind')
+        return self._driver.discover(function, spec, host)

@@ -23,6 +23,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.volume import cinder
 
 from functional import base
+from nova_accel import exceptions
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing.fake_fpga import Fault
@@ -575,6 +576,57 @@ class TestOwner(TestCase):
         instance.save()
         self.program(200)
         self.delete(self.server)
+
+    def test_whose_card_changes_hands(self):
+        """Its driver sees nothing of it, and the server has it all the while.
+
+        The other regions of the card can be had by nobody meanwhile.
+        """
+        self._stop_server(self.server)
+        [arq] = self.arqs(self.server)
+        known, deployables = self.fpgas()
+        with fixtures.MockPatchObject(
+            fake_fpga.FakeFpgaDriver,
+            'discover',
+            side_effect=exceptions.DeviceError('it has no host driver'),
+        ):
+            others = dict.fromkeys(known, (1, 1, 0))
+            held = {**others, arq['device_rp_uuid']: (1, 0, 1)}
+            self.assertEqual((held, deployables), self.fpgas())
+            self._start_server(self.server)
+            self.program(409)
+            self.assert_guest_has_its_arqs(self.server, (0, 'PCI'))
+            self.assertEqual((held, deployables), self.fpgas())
+            self.delete(self.server)
+            self.assertEqual(({}, []), self.fpgas())
+        free = dict.fromkeys(known, (1, 0, 0))
+        self.assertEqual((free, deployables), self.fpgas())
+
+    def fpgas(self):
+        """After a look: units of Placement, and the API's deployables.
+
+        Of each provider there are the total, the reserved and the used units.
+        """
+        for _cycle in range(3):
+            self.settle('host1')
+            self._run_periodics()
+        return (
+            {
+                provider['uuid']: tuple(
+                    provider[key].get('FPGA', 0)
+                    for key in ('inventory', 'reserved', 'usage')
+                )
+                for provider in self.accelerator_providers('host1')
+                if 'FPGA' in provider['inventory']
+            },
+            [
+                found['uuid']
+                for found in self.accelerator.get('/deployables')[
+                    'deployables'
+                ]
+                if 'REGION' in found['attributes_list']
+            ],
+        )
 
 
 class TestShell(TestCase):

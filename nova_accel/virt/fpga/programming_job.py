@@ -83,11 +83,15 @@ class Job:
         :raises DeviceError: the job has been abandoned.
         """
         with self._touching:
-            if self._is_abandoned:
-                raise exceptions.DeviceError(
-                    f'{self.target} is not programmed: its server is given up'
-                )
+            self.check_wanted()
             yield
+
+    def check_wanted(self) -> None:
+        """:raises DeviceError: the job has been abandoned."""
+        if self._is_abandoned:
+            raise exceptions.DeviceError(
+                f'{self.target} is not programmed: its server is given up'
+            )
 
     def give_up(self) -> None:
         """Abandon the job; a body that touches the card already goes on."""

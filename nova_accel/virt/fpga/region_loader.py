@@ -13,7 +13,9 @@
 """Loads bitstreams into the regions of FPGAs.
 
 A bitstream is fetched first. Its card is locked while the region is
-programmed. The history has how each programming began and ended.
+programmed, and only then the bitstream is pinned in the cache: programmings
+that wait for a card leave the cache to others. The history has how each
+programming began and ended.
 """
 
 from collections.abc import Callable
@@ -45,6 +47,13 @@ LOG = logging.getLogger(__name__)
 NOBODY = programming_record.Asker()
 
 _Job = programming_job.Job
+
+#: Fetches a bitstream unless it is here; its file is pinned during the body.
+_Fetch = Callable[[], contextlib.AbstractContextManager[store.Fetched]]
+
+
+class _NotKeptError(Exception):
+    """The file of a circuit is not in the cache any more."""
 
 
 class Loader:
@@ -102,7 +111,7 @@ class Loader:
         return self._load(
             job,
             bitstream,
-            self._fetched(bitstream, context),
+            lambda: self._fetched(bitstream, context),
             is_stopped,
             recorded=recorded,
         )
@@ -120,23 +129,22 @@ class Loader:
         :param recorded: as for :meth:`_load`
         :raises AcceleratorError: the region does not hold it.
         """
-        with self._bitstreams.kept(circuit.sha256) as file:
-            if file is not None:
-                self._load(
-                    job,
-                    fpga_bitstream.from_circuit(circuit),
-                    contextlib.nullcontext(file),
-                    is_stopped=True,
-                    recorded=recorded,
-                )
-                return
-        self.put(
-            job,
-            fpga_bitstream.Wanted(circuit.bitstream_id),
-            None,
-            is_stopped=True,
-            recorded=recorded,
-        )
+        try:
+            self._load(
+                job,
+                fpga_bitstream.from_circuit(circuit),
+                lambda: self._kept(circuit),
+                is_stopped=True,
+                recorded=recorded,
+            )
+        except _NotKeptError:
+            self.put(
+                job,
+                fpga_bitstream.Wanted(circuit.bitstream_id),
+                None,
+                is_stopped=True,
+                recorded=recorded,
+            )
 
     def blank(self, job: _Job, bitstream_id: str, is_stopped: bool) -> None:
         """Program a region with the blank bitstream of the operator.
@@ -157,7 +165,7 @@ class Loader:
             job,
             # The operator's line names it, so no project owns it.
             dataclasses.replace(bitstream, owner=None),
-            self._bitstreams.fetched(bitstream, context),
+            lambda: self._bitstreams.fetched(bitstream, context),
             is_stopped,
             is_repeated=True,
             recorded=NOBODY,
@@ -179,7 +187,7 @@ class Loader:
         self._load(
             job,
             bitstream,
-            self._bitstreams.fetched(bitstream, context),
+            lambda: self._bitstreams.fetched(bitstream, context),
             is_stopped=False,
             is_repeated=is_repeated,
         )
@@ -239,11 +247,40 @@ class Loader:
                 ) from error
             yield file
 
+    @contextlib.contextmanager
+    def _kept(self, circuit: programmable.Circuit) -> Iterator[store.Fetched]:
+        """The file of a circuit, while the body runs.
+
+        :raises _NotKeptError: it is not here any more.
+        """
+        with self._bitstreams.kept(circuit.sha256) as file:
+            if file is None:
+                raise _NotKeptError
+            yield file
+
+    def _fetch_unpinned(self, job: _Job, fetch: _Fetch) -> None:
+        """Fetch a file before its card is locked, for which servers wait.
+
+        For one asker only one is fetched for a region at a time. A file that
+        leaves the cache meanwhile is fetched again.
+
+        :raises DeviceError: nobody waits for the job any more.
+        """
+        target, asker = job.target, job.asker
+        with lockutils.lock(
+            f'nova_accel-{self._node_uuid}-{target.device.name}-'
+            f'{target.region.name}-{asker.project_id}-{asker.instance_uuid}'
+        ):
+            job.check_wanted()
+            programming_attempt.left_s(job.deadline)
+            with fetch():
+                pass
+
     def _load(
         self,
         job: _Job,
         bitstream: fpga_bitstream.Bitstream,
-        fetched: contextlib.AbstractContextManager[store.Fetched],
+        fetch: _Fetch,
         is_stopped: bool,
         is_repeated: bool = False,
         recorded: programming_record.Asker | None = None,
@@ -266,12 +303,13 @@ class Loader:
             programming_attempt.now(),
         )
         try:
-            with fetched as file, self.card_locked(target):
+            self._fetch_unpinned(job, fetch)
+            with self.card_locked(target):
                 # Another thread may have programmed it meanwhile.
                 contents = None if is_repeated else self._held(job, bitstream)
                 if contents is not None:
                     return contents
-                with job.touching():
+                with fetch() as file, job.touching():
                     return self._program(
                         job, record, bitstream, file, is_stopped
                     )

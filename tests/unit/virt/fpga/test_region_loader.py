@@ -10,14 +10,21 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from concurrent import futures
+import contextlib
+import hashlib
+import pathlib
 import threading
 import time
+import uuid
 
 import fixtures
 
 from nova_accel import exceptions
+from nova_accel.bitstreams import bitstream_cache
 from nova_accel.drivers import guard
 from nova_accel.model import fpga_bitstream
+from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.state import durable_file
 from nova_accel.virt.fpga import programming_job
@@ -375,3 +382,122 @@ class TestAServerComesMeanwhile(programming_case.ProgrammingTestCase):
         self.when_it_is_journaled(after=self.a_server_comes)
         self.assertRaises(exceptions.Conflict, self.program)
         self.assertIsNotNone(self.host.known().fault)
+
+
+class TestRoomInTheCache(programming_case.ProgrammingTestCase):
+    """Programmings that wait for one card leave it to others."""
+
+    ROOM, QUEUED = 3, 8
+
+    def setUp(self):
+        super().setUp()
+        self.cache = bitstream_cache.Cache(
+            pathlib.Path(self.directory) / 'cache', self.ROOM * 8
+        )
+        self.may_fetch = threading.Event()
+        self.host.bitstreams.fetched = self.fetched
+        self.host.bitstreams.kept = self.kept
+        self.host.card.may_end = threading.Event()
+        self.addCleanup(self.host.card.may_end.set)
+        self.addCleanup(self.may_fetch.set)
+
+    @contextlib.contextmanager
+    def fetched(self, found, context):
+        self.assertTrue(self.may_fetch.wait(30))
+        entry = self.cache.pin(found) or self.cache.add(found, self.download)
+        try:
+            yield entry
+        finally:
+            self.cache.release(entry)
+
+    def download(self, file):
+        data = uuid.uuid4().bytes[:8]
+        file.write(data)
+        return hashlib.sha256(data).hexdigest()
+
+    @contextlib.contextmanager
+    def kept(self, sha256):
+        self.assertTrue(self.may_fetch.wait(30))
+        entry = self.cache.pin_kept(sha256)
+        try:
+            yield entry
+        finally:
+            if entry is not None:
+                self.cache.release(entry)
+
+    def circuit(self):
+        """Of a file that is in the cache."""
+        image = self.host.bitstreams.images[self.host.bitstreams.add()][0]
+        entry = self.cache.add(image, self.download)
+        self.cache.release(entry)
+        return programmable.Circuit(image.id, entry.sha256, (), None)
+
+    def load(self, act):
+        """:returns: why it failed, None if it did not"""
+        job = programming_job.Job(
+            self.host.target(), region_loader.NOBODY, time.monotonic() + 60
+        )
+        try:
+            act(job)
+        except exceptions.AcceleratorError as error:
+            return str(error)
+        return None
+
+    def acts(self):
+        """One for each way in which a region is programmed."""
+        add, loader = self.host.bitstreams.add, self.host.loader
+        return {
+            'put': lambda job: loader.put(
+                job,
+                fpga_bitstream.Wanted(add()),
+                'user',
+                is_stopped=False,
+            ),
+            'blank': lambda job: loader.blank(job, add(), is_stopped=False),
+            'stock': lambda job: loader.stock(job, add()),
+        }
+
+    def test_whatever_waits(self):
+        for name, act in self.acts().items():
+            self.check(name, [act] * self.QUEUED)
+
+    def test_circuits_that_are_here(self):
+        self.may_fetch.set()
+        circuits = [self.circuit() for _number in range(self.ROOM)]
+        self.check(
+            'load again',
+            [
+                lambda job, circuit=circuit: self.host.loader.load_again(
+                    job, circuit
+                )
+                for circuit in circuits
+            ],
+        )
+
+    def check(self, name, acts):
+        self.may_fetch.clear()
+        self.host.card.may_end.clear()
+        before = self.host.card.programmed
+        with futures.ThreadPoolExecutor(len(acts)) as executor:
+            running = [executor.submit(self.load, act) for act in acts]
+            # Each has come as far as it can without the cache.
+            time.sleep(0.5)
+            self.may_fetch.set()
+            while self.host.card.programmed == before:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            # Another project's, for another card.
+            image = self.host.bitstreams.images[self.image][0]
+            fault = None
+            try:
+                with self.fetched(image, 'another'):
+                    pass
+            except exceptions.DeviceError as error:
+                fault = str(error)
+            self.host.card.may_end.set()
+            self.assertIsNone(fault, name)
+            self.assertEqual(
+                [None] * len(acts),
+                [each.result() for each in running],
+                name,
+            )

@@ -14,8 +14,8 @@
 
 jsonschema explains each mismatch, and takes 80 ms for the report of a host of
 256 devices. Nearly all values are right, and that is found here by a function
-for each keyword. A no need not be right: jsonschema then decides, and says
-why (:func:`nova_accel.api.request.check`).
+for each keyword. A no need not be right: :mod:`nova_accel.api.full_check` then
+decides, and says why.
 """
 
 from collections.abc import Callable

@@ -22,13 +22,13 @@ import re
 from typing import Any
 import uuid
 
-import jsonschema
 from oslo_utils import uuidutils
 import webob
 import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import caller
+from nova_accel.api import full_check
 from nova_accel.api import microversion
 from nova_accel.api import policy
 from nova_accel.api import quick_check
@@ -123,10 +123,12 @@ def check(value: Any, schema: Mapping[str, Any]) -> None:
     """
     if quick_check.matches(value, schema):
         return
-    # As jsonschema.validate does, but that checks the schema each time, too.
-    error = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(schema).iter_errors(value)
-    )
+    try:
+        error = full_check.fault(value, schema)
+    except RecursionError as deep:
+        raise exceptions.InvalidRequest(
+            'The body is nested too deep'
+        ) from deep
     if error is not None:
         place = '/'.join(str(part) for part in error.absolute_path)
         raise exceptions.InvalidRequest(

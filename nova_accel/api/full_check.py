@@ -37,9 +37,7 @@ _BOUNDS: Mapping[str, type[Any]] = {
     'maxProperties': dict,
 }
 
-_Keyword = Callable[
-    [Any, Any, Any, Any], Iterator[jsonschema.ValidationError]
-]
+_Keyword = Callable[[Any, Any, Any, Any], Iterator[jsonschema.ValidationError]]
 
 
 def fault(

@@ -23,6 +23,7 @@ In uWSGI its own log of requests can have both, as ``%(request_id)`` and
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+import functools
 import re
 import sys
 from typing import Any
@@ -39,6 +40,12 @@ _HEADERS = (
     request_id.HTTP_RESP_HEADER_REQUEST_ID,
     compute_req_id.HTTP_RESP_HEADER_REQUEST_ID,
 )
+
+
+@functools.cache
+def _nobody() -> context.RequestContext:
+    """No caller. Logs add the caller that the thread has had last."""
+    return context.RequestContext(request_id='-')
 
 
 class RequestId:
@@ -69,7 +76,11 @@ class RequestId:
                 *more,
             )
 
-        return self._application(environ, start)
+        _nobody().update_store()
+        try:
+            return self._application(environ, start)
+        finally:
+            _nobody().update_store()
 
 
 def _tell_uwsgi(own: str, given: str | None) -> None:

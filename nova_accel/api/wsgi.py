@@ -43,6 +43,7 @@ from oslo_reports import opts as report_opts
 from paste import deploy
 
 from nova_accel import conf
+from nova_accel.api import clean_path
 from nova_accel.api import nova_setup
 from nova_accel.api.notifications import notifier
 
@@ -62,10 +63,10 @@ def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
     names = os.environ.get('OS_NOVA_CONFIG_FILES') or 'api-paste.ini;nova.conf'
     files = [os.path.join(directory, name) for name in names.split(';')]
     _configure(files)
-    application: Callable[[dict[str, Any], Any], Iterable[bytes]] = (
+    # Paste's urlmap, which the file names first, fails for "GET *".
+    return clean_path.CleanPath(
         deploy.loadapp(f'config:{files[0]}', name=NAME)
     )
-    return application
 
 
 def _configure(files: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from concurrent import futures
 import json
 import pathlib
 import re
+import socket
 import time
 
 import fixtures
@@ -271,6 +272,47 @@ class TestPool(PoolTestCase):
 
 
 class TestSizes(PoolTestCase):
+    def raw(self, target: str) -> bytes:
+        """The answer to a GET of what need be no URL."""
+        head = {
+            'Host': 'controller',
+            'X-User-Id': 'somebody',
+            'X-Project-Id': base.PROJECT,
+            'X-Roles': ','.join(base.ADMIN),
+            'Connection': 'close',
+        }
+        lines = [
+            f'GET {target} HTTP/1.1',
+            *(f'{name}: {value}' for name, value in head.items()),
+            '',
+            '',
+        ]
+        with socket.create_connection(
+            ('127.0.0.1', self.pool.port), timeout=60
+        ) as connection:
+            connection.sendall('\r\n'.join(lines).encode())
+            with connection.makefile('rb') as answer:
+                return answer.read()
+
+    def test_no_query_is_left_out(self) -> None:
+        """uWSGI has one buffer for the URL and, once more, the query."""
+        for path in ('accelerator_requests?instance=', 'devices?type='):
+            for length in (17_000, 33_000, 40_000, 60_000):
+                answer = self.raw(f'/accelerator/v2/{path}{"a" * length}')
+                self.assertRegex(answer, b'^HTTP/1.1 414 ', length)
+
+    def test_what_is_no_path(self) -> None:
+        """The log says nothing of who has asked before."""
+        self.assertRegex(
+            self.raw('/accelerator/v2/devices'), b'^HTTP/1.1 200 '
+        )
+        for target in ('*', 'accelerator', '*?a=b'):
+            self.assertRegex(self.raw(target), b'^HTTP/1.1 400 ', target)
+        self.pool.stop()
+        log = self.pool.log.read_text()
+        self.assertNotIn('Traceback', log)
+        self.assertNotIn('somebody', log)
+
     def test_long_tokens_and_many_requests(self) -> None:
         """As nova-compute asks for a user whose token is long."""
         uuids = ','.join(base.numbered_uuid(number) for number in range(_ARQS))

@@ -77,14 +77,12 @@ def _places(
     """Each schema in a schema, and what puts a value to its place."""
     yield schema, wrap
     for name, below in schema.get('properties', {}).items():
+        yield from _places(below, lambda value, name=name: wrap({name: value}))
+    if isinstance(schema.get('additionalProperties'), dict):
         yield from _places(
-            below, lambda value, name=name: wrap({name: value})
+            schema['additionalProperties'],
+            lambda value: wrap({base.NOBODY: value}),
         )
-    for keyword, key in (('additionalProperties', base.NOBODY),):
-        if isinstance(schema.get(keyword), dict):
-            yield from _places(
-                schema[keyword], lambda value, key=key: wrap({key: value})
-            )
     if 'propertyNames' in schema:
         yield from _places(schema['propertyNames'], wrap)
     if 'items' in schema:
@@ -244,7 +242,7 @@ class TestFault(testtools.TestCase):
 class TestNesting(testtools.TestCase):
     def test_is_the_clients_fault_at_any_depth(self) -> None:
         """Also where JSON is read, but is nested too deep to be told back."""
-        for name, found in _bodies():
+        for _name, found in _bodies():
             assert found.body is not None
             for _schema, wrap in _places(found.body):
                 for depth in range(800, 1000, 25):

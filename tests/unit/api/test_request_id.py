@@ -10,11 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 from nova.api import compute_req_id
+from oslo_context import context
 import testtools
 import webob
 import webob.dec
 
 from nova_accel.api import request_id
+from unit.api import base
 
 _GIVEN = 'req-7710da71-3bec-4804-a07a-d3ddcd65933c'
 
@@ -74,3 +76,36 @@ class TestRequestId(testtools.TestCase):
                 for _request in range(2)
             )
         )
+
+    def test_no_log_names_the_caller_before(self) -> None:
+        """Neither before the next caller is known, nor after a fault."""
+        names: list[object] = []
+
+        @webob.dec.wsgify
+        def application(request: webob.Request) -> webob.Response:
+            names.append(_logged('user_id'))
+            base.a_caller()
+            names.append(_logged('user_id'))
+            if request.path == '/fails':
+                raise ZeroDivisionError
+            return webob.Response()
+
+        served = request_id.factory({})(application)
+        for path in ('/', '/fails', '/'):
+            request = webob.Request.blank(path)
+            if path == '/fails':
+                self.assertRaises(
+                    ZeroDivisionError, request.get_response, served
+                )
+            else:
+                request.get_response(served)
+            self.assertIsNone(_logged('user_id'))
+            self.assertEqual('-', _logged('request_id'))
+        self.assertEqual([None, 'user'] * 3, names)
+
+
+def _logged(name: str) -> object:
+    """What a line of the log has of the thread's context."""
+    current = context.get_current()
+    assert current is not None
+    return getattr(current, name)

@@ -157,6 +157,13 @@ class WsgiTest(testtools.TestCase):
                 process.stdout,
             )
 
+    def test_what_is_no_path(self) -> None:
+        """The file's urlmap asks for a slash."""
+        process = self.start(self.a_database(), '* controller')
+        lines = process.stdout.splitlines()
+        self.assertIn('* 400', lines, process.stdout)
+        self.assertIn('controller 400', lines, process.stdout)
+
     def test_what_few_requests_need_comes_later(self) -> None:
         notifying = '[notifications]\nnotification_format = versioned\n'
         for more, loaded, notifies in (

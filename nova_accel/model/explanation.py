@@ -88,23 +88,32 @@ def explain(
     :param joined: how many units all groups with the same link ask for
     """
     there = [
-        inventory
+        (inventory, tuple(_misfits(group, inventory)))
         for inventory in inventories
         if inventory.resource_class in group.resources
     ]
+    # A host decides how many there are, so each is looked at once.
+    in_sets = (
+        {}
+        if group.link is None
+        else _free_in_sets(
+            (inventory for inventory, misfits in there if not misfits),
+            (group.link, joined),
+        )
+    )
     return [
         Candidate(
             inventory,
             (
-                *_misfits(group, inventory),
+                *misfits,
                 *(
                     _too_few(group, inventory)
                     if group.link is None
-                    else _not_joined(group, inventory, there, joined)
+                    else _not_joined(group, inventory, joined, in_sets)
                 ),
             ),
         )
-        for inventory in there
+        for inventory, misfits in there
     ]
 
 
@@ -137,33 +146,43 @@ def _too_few(
         )
 
 
-def _not_joined(
-    group: device_profile.Group,
-    inventory: Inventory,
-    there: Sequence[Inventory],
-    joined: int,
-) -> Iterable[str]:
-    """Why no set that the provider is in can serve the group."""
-    join = (group.link, joined)
-    sets = {
+def _free_in_sets(
+    suited: Iterable[Inventory], join: link_places.Join
+) -> dict[tuple[str, str], int]:
+    """(Hostname, set) -> the free units in each set that can join so many."""
+    found: dict[tuple[str, str], int] = {}
+    for inventory in suited:
+        for place in _sets(inventory, join):
+            key = inventory.hostname, place
+            found[key] = found.get(key, 0) + inventory.free
+    return found
+
+
+def _sets(inventory: Inventory, join: link_places.Join) -> set[str]:
+    """The sets of the provider that can join so many."""
+    return {
         place
         for place in inventory.link_sets
         if join in link_places.joins(place)
     }
+
+
+def _not_joined(
+    group: device_profile.Group,
+    inventory: Inventory,
+    joined: int,
+    in_sets: Mapping[tuple[str, str], int],
+) -> Iterable[str]:
+    """Why no set that the provider is in can serve the group.
+
+    :param in_sets: the free units that suit the group
+    """
+    sets = _sets(inventory, (group.link or '', joined))
     if not sets:
         yield f'no set that joins {joined} by {group.link} has it'
         return
     wanted = group.resources[inventory.resource_class]
-    free = max(
-        sum(
-            other.free
-            for other in there
-            if other.hostname == inventory.hostname
-            and place in other.link_sets
-            and not list(_misfits(group, other))
-        )
-        for place in sets
-    )
+    free = max(in_sets.get((inventory.hostname, place), 0) for place in sets)
     if free < wanted:
         yield (
             f'{wanted} are wanted and {free} are free in the set that joins '

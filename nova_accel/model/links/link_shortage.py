@@ -110,13 +110,23 @@ def _sets(
 ) -> Iterator[list[_Of]]:
     """For each set that can join so many, its units for each group."""
     for host in hosts:
+        # A pool may be in many sets, and its host decides in how many.
+        of_pools: dict[str, list[_Of]] = {}
         for place in host.places(link, size):
-            units = [
-                each
-                for rp_uuid in place.rp_uuids
-                for each in host.pools[rp_uuid]
+            for rp_uuid in place.rp_uuids - of_pools.keys():
+                of_pools[rp_uuid] = [
+                    _of(group, host.pools[rp_uuid]) for group in groups
+                ]
+            yield [
+                _Of(
+                    sum(of_pool.total for of_pool in of_group),
+                    sum(of_pool.free for of_pool in of_group),
+                )
+                for of_group in zip(
+                    *(of_pools[rp_uuid] for rp_uuid in place.rp_uuids),
+                    strict=True,
+                )
             ]
-            yield [_of(group, units) for group in groups]
 
 
 def _of(

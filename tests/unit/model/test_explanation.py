@@ -11,12 +11,17 @@
 # under the License.
 
 
+from collections.abc import Sequence
+import sys
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model import device_profile
 from nova_accel.model import explanation
+from nova_accel.model.links import link_places
 
 
 def units(
@@ -218,3 +223,114 @@ class TestExplainLinks(testtools.TestCase):
     def test_of_a_silent_host(self) -> None:
         [found, *_others] = self.reasons(4, (2, 2, 2, 2), is_silent=True)
         self.assertIn('its host does not report', found)
+
+
+def _free_of(
+    group: device_profile.Group,
+    inventory: explanation.Inventory,
+    all_: Sequence[explanation.Inventory],
+    joined: int,
+) -> int | None:
+    """The free units of the best set of a provider, as the rules say it.
+
+    None if it is in no set that can join so many.
+    """
+    return max(
+        (
+            sum(
+                other.free
+                for other in all_
+                if other.hostname == inventory.hostname
+                and other.resource_class in group.resources
+                and place in other.link_sets
+                and group.required <= other.traits
+                and group.forbidden.isdisjoint(other.traits)
+                and not other.is_silent
+            )
+            for place in inventory.link_sets
+            if (group.link, joined) in link_places.joins(place)
+        ),
+        default=None,
+    )
+
+
+_SETS = st.lists(
+    st.sampled_from(
+        ['a nvlink=2-4', 'b nvlink=2', 'c nvlink=4', 'd pcie=2', 'e']
+    ),
+    max_size=4,
+)
+
+_INVENTORIES = st.lists(
+    st.builds(
+        explanation.Inventory,
+        hostname=st.sampled_from(['compute-1', 'compute-2']),
+        rp_uuid=st.uuids().map(str),
+        resource_class=st.sampled_from(['FPGA', 'PGPU']),
+        traits=st.sets(st.sampled_from(['CUSTOM_A', 'CUSTOM_B'])).map(
+            frozenset
+        ),
+        device_uuids=st.just(()),
+        units=st.fixed_dictionaries({None: st.integers(0, 3)}),
+        is_silent=st.booleans(),
+        link_sets=_SETS.map(tuple),
+    ),
+    max_size=12,
+)
+
+
+class TestManyJoined(testtools.TestCase):
+    @given(
+        _INVENTORIES,
+        st.sampled_from([2, 4]),
+        st.sets(st.sampled_from(['CUSTOM_A', 'CUSTOM_B'])),
+    )
+    def test_as_the_rules_say(
+        self,
+        inventories: list[explanation.Inventory],
+        joined: int,
+        required: set[str],
+    ) -> None:
+        group = device_profile.Group(
+            {'FPGA': joined}, required=frozenset(required), link='nvlink'
+        )
+        for found in explanation.explain(group, inventories, joined):
+            free = _free_of(group, found.inventory, inventories, joined)
+            told = found.reasons[-1] if found.reasons else ''
+            if free is None:
+                self.assertIn('no set that joins', told)
+            elif free < joined:
+                self.assertIn(f'{joined} are wanted and {free} are', told)
+            else:
+                self.assertNotIn('set', told)
+
+    def test_each_device_is_looked_at_once(self) -> None:
+        """A host decides how many devices it says to be joined."""
+        calls = [self.calls(devices) for devices in (100, 200, 400)]
+        self.assertLess(calls[2], 4.2 * calls[0] + 1000, calls)
+
+    def calls(self, devices: int) -> int:
+        """How many functions are called to explain so many."""
+        parts = [
+            units(
+                rp_uuid=f'{number:08}',
+                link_sets=('all nvlink=2-64', f'own-{number} nvlink=2'),
+            )
+            for number in range(devices)
+        ]
+        group = device_profile.Group({'FPGA': 2}, link='nvlink')
+        calls = 0
+
+        def count(_frame: Any, event: str, _argument: Any) -> None:
+            nonlocal calls
+            calls += event in ('call', 'c_call')
+
+        sys.setprofile(count)
+        try:
+            found = explanation.explain(
+                group, explanation.inventories(parts), 2
+            )
+        finally:
+            sys.setprofile(None)
+        self.assertEqual(devices, len(found))
+        return calls

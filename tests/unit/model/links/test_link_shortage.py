@@ -11,11 +11,14 @@
 # under the License.
 
 import dataclasses
+import sys
 
 import testtools
 
 from nova_accel.model import device_profile
+from nova_accel.model.links import host_links
 from nova_accel.model.links import link_shortage
+from nova_accel.model.units import free_units
 from unit.model import boards
 
 
@@ -86,3 +89,40 @@ class TestFind(testtools.TestCase):
             'no set that joins 2 has devices as they are asked for',
             self.found([gpu, card], ()),
         )
+
+    def test_each_unit_is_looked_at_once(self):
+        """A host decides in how many sets the devices of a pool are."""
+        calls = [self.calls(devices) for devices in (100, 200, 400)]
+        self.assertLess(calls[2], 4.2 * calls[0] + 1000, calls)
+
+    def calls(self, devices):
+        """How many functions are called to find out why none is free."""
+        host = host_links.HostLinks(
+            {
+                'pool': [
+                    free_units.FreeUnits(
+                        f'{number}',
+                        'pool',
+                        'PGPU',
+                        frozenset(),
+                        0,
+                        1,
+                        (f'set-{number // 2} nvlink=2',),
+                    )
+                    for number in range(devices)
+                ]
+            }
+        )
+        calls = 0
+
+        def count(_frame, event, _argument):
+            nonlocal calls
+            calls += event in ('call', 'c_call')
+
+        sys.setprofile(count)
+        try:
+            found = link_shortage.find(parts(2), [host])
+        finally:
+            sys.setprofile(None)
+        self.assertIn('has as many free', str(found))
+        return calls

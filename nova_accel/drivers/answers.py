@@ -21,6 +21,7 @@ what is wrong. :mod:`nova_accel.drivers.guard` adds the driver and the device.
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sized
 import dataclasses
 import enum
 import functools
@@ -80,6 +81,7 @@ def device(
     """The device that a driver found in a function, checked, None if none."""
     if found is None:
         return None
+    _check_amounts(found)
     _check(found, hardware.Device, 'the device')
     made: hardware.Device = found
     for name, value, expected in (
@@ -97,6 +99,36 @@ def device(
     return made
 
 
+def _check_amounts(found: object) -> None:
+    """Check that nobody has to look at too much, before anybody does.
+
+    Of what is of a wrong type, :func:`_check` says so.
+    """
+    if type(found) is not hardware.Device:
+        return
+    parts = _amount(found.regions) + _amount(found.attributes)
+    traits: set[object] = set()
+    for each in found.deployables if _amount(found.deployables) else ():
+        if type(each) is hardware.Deployable:
+            parts += 1 + _amount(each.handles) + _amount(each.traits)
+            if isinstance(each.traits, frozenset):
+                traits |= each.traits
+    if parts > bounds.MAX_PARTS:
+        raise ValueError(
+            f'it has {parts} deployables, regions, attributes, units and '
+            f'traits, more than {bounds.MAX_PARTS}'
+        )
+    if len(traits) > bounds.MAX_TRAITS:
+        raise ValueError(
+            f'it has {len(traits)} different traits, more than '
+            f'{bounds.MAX_TRAITS}'
+        )
+
+
+def _amount(parts: object) -> int:
+    return len(parts) if isinstance(parts, Sized) else 0
+
+
 def _check_contents(made: hardware.Device) -> None:
     """Check that the parts have valid and distinct names."""
     regions = [region.name for region in made.regions]
@@ -111,8 +143,9 @@ def _check_contents(made: hardware.Device) -> None:
     for uuid in handles:
         if not _UUID.fullmatch(uuid):
             raise ValueError(f'{_shown(uuid)} is no uuid of an attach handle')
+    known = {None, *regions}
     for deployable in made.deployables:
-        if deployable.region not in (None, *regions):
+        if deployable.region not in known:
             raise ValueError(
                 f'{deployable.name} is in {deployable.region}, '
                 'which is no region of it'

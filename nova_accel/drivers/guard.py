@@ -21,6 +21,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import pathlib
+from typing import Any
 
 from oslo_log import log as logging
 
@@ -41,9 +42,9 @@ LOG = logging.getLogger(__name__)
 class Guard(base.Driver):
     """A driver that raises only the errors of the contract.
 
-    A vendor's library may even call ``sys.exit``, which would end the calling
-    thread of nova-compute. If the driver cannot be created, all methods
-    refuse.
+    A vendor's library may even call ``sys.exit``, or raise GeneratorExit,
+    which would end the calling thread of nova-compute. If the driver cannot be
+    created, all methods refuse.
 
     :param name: the name of its entry point
     :param make: imports and creates the driver
@@ -146,35 +147,82 @@ class Guard(base.Driver):
         """Let only ``errors`` out of the body.
 
         :raises DeviceError: the body raised another error, or one with a text
-            that is too long.
+            that is too long. Its traceback has no text of the driver's errors.
         """
         if self._fault is not None:
             raise exceptions.DeviceError(self._fault)
         place = method, str(device)
         try:
             yield
-        except errors as error:
-            self._bugs.pop(place, None)
-            text = reason.told(str(error))
-            if text == str(error):
+        except BaseException as error:
+            if _ends_the_caller(error):
                 raise
-            raise exceptions.DeviceError(text) from error
-        except (Exception, SystemExit) as error:
-            fault = reason.told(
-                f'driver {self._name} failed in {method}() for {device}: '
-                f'{_text(error)}'
-            )
-            if self._bugs.get(place) != fault:
-                self._bugs[place] = fault
-                LOG.exception('The %s', fault)
-            raise exceptions.DeviceError(fault) from error
+            # Whoever logs it would also log all texts of what was before it.
+            raise self._of_contract(error, errors, place) from None
         else:
             self._bugs.pop(place, None)
 
+    def _of_contract(
+        self,
+        error: BaseException,
+        errors: tuple[type[exceptions.AcceleratorError], ...],
+        place: tuple[str, str],
+    ) -> exceptions.AcceleratorError:
+        """The error to raise for a driver's; a bug is logged."""
+        if isinstance(error, errors):
+            self._bugs.pop(place, None)
+            if _is_short(error):
+                return error
+            return _error(_said(str, error), error)
+        method, device = place
+        fault = reason.told(
+            f'driver {self._name} failed in {method}() for {device}: '
+            f'{_said(repr, error)}'
+        )
+        found = _error(fault, error)
+        if self._bugs.get(place) != fault:
+            self._bugs[place] = fault
+            LOG.error('The %s', fault, exc_info=found)
+        return found
 
-def _text(error: BaseException) -> str:
-    """The error's repr, or its type's name if repr fails."""
+
+def _ends_the_caller(error: BaseException) -> bool:
+    """Whether it is meant for the calling thread, not raised by a driver.
+
+    With eventlet a thread is ended, or its wait, by such an error.
+    """
+    return isinstance(error, KeyboardInterrupt) or any(
+        kind.__module__.partition('.')[0] in ('eventlet', 'greenlet')
+        for kind in type(error).__mro__
+    )
+
+
+def _is_short(error: exceptions.AcceleratorError) -> bool:
+    """Whether an error can be passed on, with all that comes with it."""
+    texts = (_text(str, error), _text(lambda it: it.public, error))
+    return not hasattr(error, '__notes__') and all(
+        text is not None and text == reason.told(text) for text in texts
+    )
+
+
+def _error(text: str, error: BaseException) -> exceptions.DeviceError:
+    """An error in the place of another one."""
+    return exceptions.DeviceError(text).with_traceback(error.__traceback__)
+
+
+def _said(say: Callable[[Any], str], error: BaseException) -> str:
+    """The beginning of a text of an error, or its type's name if it has none.
+
+    :param say: makes the text, by the driver's own code
+    """
+    text = _text(say, error)
+    return reason.told(type(error).__name__ if text is None else text)
+
+
+def _text(say: Callable[[Any], str], error: BaseException) -> str | None:
     try:
-        return repr(error)
-    except Exception:
-        return type(error).__name__
+        return say(error)
+    except BaseException as bug:
+        if _ends_the_caller(bug):
+            raise
+        return None

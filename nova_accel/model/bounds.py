@@ -52,11 +52,16 @@ MAX_DEVICES = 48 * 1024
 #: Devices in one part of a host's report.
 MAX_DEVICES_OF_PART = 1024
 
+#: The parts of a device, as its driver answers: deployables, regions,
+#: attributes, units and traits together.
+MAX_PARTS = 16 * 1024
+
 #: Bounds of a device.
 MAX_ATTRIBUTES = 64
 MAX_DEPLOYABLES = 256
 
-#: Bounds of a deployable.
+#: Bounds of a deployable. A driver also gives no more traits to a device: for
+#: each one that is new, Placement is asked to make it.
 MAX_HANDLES = 1024
 MAX_TRAITS = 1024
 

@@ -12,6 +12,7 @@
 
 import dataclasses
 import json
+import sys
 
 import testscenarios
 import testtools
@@ -19,6 +20,7 @@ import testtools
 from nova_accel.drivers import answers
 from nova_accel.host import libvirt_devices
 from nova_accel.model import attach_handle
+from nova_accel.model import bounds
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
 from nova_accel.model import programmable
@@ -54,6 +56,10 @@ def with_part(**fields):
 
 def with_handle(**fields):
     return with_part(handles=(dataclasses.replace(HANDLE, **fields),))
+
+
+def _traits(amount):
+    return frozenset(f'CUSTOM_{number}' for number in range(amount))
 
 
 class TestDevice(testscenarios.WithScenarios, testtools.TestCase):
@@ -124,6 +130,36 @@ class TestDevice(testscenarios.WithScenarios, testtools.TestCase):
             ),
             ('no trait', with_part(traits=frozenset({'---'})), "'---'"),
             ('a long trait', with_part(traits=frozenset({'A' * 256})), 'AAA'),
+            (
+                'very many traits',
+                with_part(traits=_traits(bounds.MAX_TRAITS + 1)),
+                'different traits, more than 1024',
+            ),
+            (
+                'many parts with many traits',
+                changed(
+                    deployables=tuple(
+                        dataclasses.replace(
+                            PART,
+                            name=f'{number}',
+                            traits=_traits(1000),
+                            handles=(),
+                        )
+                        for number in range(20)
+                    )
+                ),
+                'deployables, regions, attributes, units and traits',
+            ),
+            (
+                'very many attributes',
+                changed(
+                    attributes={
+                        f'{number}': ''
+                        for number in range(bounds.MAX_PARTS + 1)
+                    }
+                ),
+                'more than 16384',
+            ),
             ('no resource class', with_part(resource_class='f p'), "'f p'"),
             ('no uuid', with_handle(uuid='first'), "'first'"),
             ('no address', with_handle(address=CARD), 'address', CARD),
@@ -144,6 +180,37 @@ class TestDevice(testscenarios.WithScenarios, testtools.TestCase):
         )
         for text in self.texts:
             self.assertIn(text, str(error))
+
+
+class TestWork(testtools.TestCase):
+    def test_each_part_is_looked_at_once(self):
+        calls = [self.calls(parts) for parts in (20, 40, 80)]
+        self.assertLess(calls[2], 4.2 * calls[0] + 1000, calls)
+
+    def calls(self, parts):
+        """How many functions are called to check so many regions."""
+        names = [f'region{number}' for number in range(parts)]
+        found = changed(
+            regions=tuple(map(programmable.Region, names)),
+            deployables=tuple(
+                dataclasses.replace(
+                    PART, name=name, region=name, handles=(), traits=_traits(9)
+                )
+                for name in names
+            ),
+        )
+        calls = 0
+
+        def count(_frame, event, _argument):
+            nonlocal calls
+            calls += event in ('call', 'c_call')
+
+        sys.setprofile(count)
+        try:
+            answers.device(found, FUNCTION, SPEC)
+        finally:
+            sys.setprofile(None)
+        return calls
 
 
 class TestAnswers(testtools.TestCase):

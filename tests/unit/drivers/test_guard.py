@@ -10,7 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import asyncio
 import inspect
+import logging
 
 import fixtures
 import testscenarios
@@ -22,6 +24,8 @@ from nova_accel.drivers import guard
 from nova_accel.model import attach_handle
 from nova_accel.model import programmable
 from unit.drivers import test_answers
+
+LOG = logging.getLogger(__name__)
 
 HANDLE = test_answers.HANDLE
 DEVICE = test_answers.DEVICE
@@ -48,6 +52,10 @@ class Unspeakable(Exception):
         raise ValueError('not even that')
 
     __str__ = __repr__
+
+
+def _fail(self):
+    raise SystemExit(1)
 
 
 class Driver(driver_base.Driver):
@@ -119,6 +127,9 @@ class TestMethods(testscenarios.WithScenarios, GuardTestCase):
             KeyError('firmware'),
             exceptions.StaleAttempt('newer'),
             SystemExit(1),
+            GeneratorExit(),
+            StopIteration('no more'),
+            asyncio.CancelledError(),
             RecursionError(),
             UnicodeError(),
             Unspeakable(),
@@ -132,9 +143,50 @@ class TestMethods(testscenarios.WithScenarios, GuardTestCase):
             ):
                 self.assertIn(text, str(error))
 
-    def test_what_is_to_end_the_process(self):
-        self.have(KeyboardInterrupt())
-        self.assertRaises(KeyboardInterrupt, self.call)
+    def test_what_is_to_end_the_caller(self):
+        for kind in (
+            KeyboardInterrupt,
+            # As those of eventlet, which need not be installed.
+            type('Timeout', (BaseException,), {'__module__': 'eventlet.x'}),
+            type('Exit', (BaseException,), {'__module__': 'greenlet'}),
+        ):
+            for ended in (kind, type('Own', (kind,), {})):
+                self.have(ended())
+                self.assertRaises(ended, self.call)
+
+    def test_ten_megabytes(self):
+        """No log has them: neither now nor when the error is logged."""
+        text = 'x' * 10_000_000
+        noted = exceptions.DeviceError('the card is stuck')
+        noted.add_note(text)
+        caused = exceptions.DeviceError('the card is stuck')
+        caused.__cause__ = OSError(5, text)
+        for raised in (
+            OSError(5, text),
+            KeyError(text),
+            ExceptionGroup(text, [OSError(5, text)]),
+            exceptions.DeviceError(text),
+            exceptions.DeviceError('the card is stuck', public=text),
+            type('X' * 10_000_000, (Exception,), {})(),
+            noted,
+            caused,
+        ):
+            self.have(raised)
+            error = self.assertRaises(exceptions.DeviceError, self.call)
+            LOG.error('It failed', exc_info=error)
+            self.assertLess(len(error.public), 2000)
+            self.assertLess(len(self.log.output), 10_000, repr(raised)[:50])
+            self.assertIn('guard.py', self.log.output)
+            self.log.reset_output()
+
+    def test_a_refusal_that_cannot_be_told(self):
+        for kind in (exceptions.DeviceError, KeyError, BaseException):
+            raised = type(
+                'Unspeakable', (kind,), {'__str__': _fail, '__repr__': _fail}
+            )
+            self.have(raised('x'))
+            error = self.assertRaises(exceptions.DeviceError, self.call)
+            self.assertIn('Unspeakable', str(error))
 
     def test_each_bug_is_logged_once(self):
         def fail(text):

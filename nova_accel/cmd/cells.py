@@ -29,6 +29,7 @@ import oslo_messaging as messaging
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import database_url
 from nova_accel.model import drift
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.fleet import fleet_sources
@@ -165,13 +166,19 @@ def _of_cell(context: Any, cell: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _answering(whose: str, url: str) -> Iterator[None]:
-    """:raises ServiceUnavailable: the database does not answer the body."""
+    """Say which database does not answer the body.
+
+    :raises ConfigurationError: of its URL nobody could tell the server.
+    :raises ServiceUnavailable: it does not answer.
+    """
+    found = database_url.parse(url, f'the URL of the database of {whose}')
+    server = database_url.server(found)
     try:
         yield
     except (db_exc.DBConnectionError, db_exc.CantStartEngineError) as fault:
         raise exceptions.ServiceUnavailable(
-            f'the database of {whose} on {sa.make_url(url).host} does not '
-            'answer: check that it runs, and can be reached from here'
+            f'the database of {whose}{f" on {server}" if server else ""} does '
+            'not answer: check that it runs, and can be reached from here'
         ) from fault
 
 

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
+from nova_accel.db import database_url
 from nova_accel.model.cyborg import snapshot
 
 _ARQS = 'extended_accelerator_requests'
@@ -137,8 +138,8 @@ class CyborgDatabase:
 
 
 def _engine(url: str) -> sa.Engine:
+    parsed = database_url.parse(url, "the URL of Cyborg's database")
     try:
-        parsed = sa.make_url(url)
         if parsed.get_backend_name() in _BACKENDS:
             return sa.create_engine(parsed, poolclass=sa.NullPool)
     except (sa_exc.ArgumentError, ImportError):

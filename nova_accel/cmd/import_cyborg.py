@@ -24,6 +24,7 @@ from oslo_config import cfg
 
 from nova_accel import exceptions
 from nova_accel.cmd import cells
+from nova_accel.cmd import configuration_fault
 from nova_accel.cmd import cyborg_database
 from nova_accel.cmd import cyborg_steps
 from nova_accel.model import extra_specs
@@ -192,6 +193,10 @@ def _url(path: str) -> str:
     cyborg_conf.register_opt(cfg.StrOpt('connection', secret=True), 'database')
     try:
         cyborg_conf([], default_config_files=[path], default_config_dirs=[])
+    except cfg.ConfigFileParseError as error:
+        raise exceptions.ConfigurationError(
+            f'--from-config: {configuration_fault.told(error)}'
+        ) from None
     except cfg.Error as error:
         raise exceptions.ConfigurationError(
             f'--from-config: {error}'

@@ -20,7 +20,10 @@ import sys
 from cliff import app
 from cliff import commandmanager
 from nova import config as nova_config
+from oslo_config import cfg
 
+from nova_accel import exceptions
+from nova_accel.cmd import configuration_fault
 from nova_accel.db import engine
 from nova_accel.db import migration
 from nova_accel.overview import printing
@@ -123,7 +126,14 @@ class Manage(app.App):
             arguments += ['--config-file', path]
         for path in self.options.config_dir:
             arguments += ['--config-dir', path]
-        nova_config.parse_args(arguments, configure_db=False, init_rpc=False)
+        try:
+            nova_config.parse_args(
+                arguments, configure_db=False, init_rpc=False
+            )
+        except cfg.ConfigFileParseError as error:
+            raise exceptions.ConfigurationError(
+                configuration_fault.told(error)
+            ) from None
 
     def interact(self) -> None:
         """Without a command, list the commands."""

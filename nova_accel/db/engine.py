@@ -39,6 +39,7 @@ from sqlalchemy import exc as sa_exc
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.conf import database as database_conf
+from nova_accel.db import database_url
 from nova_accel.db import faults
 from nova_accel.db import limits
 
@@ -82,7 +83,7 @@ def url() -> sa.URL:
             f'{option} is not set: it names the database of accelerators'
         )
     try:
-        found = sa.make_url(text)
+        found = database_url.parse(text, option)
         backend = found.get_backend_name()
         found.get_dialect().import_dbapi()
     except (sa_exc.ArgumentError, ImportError):
@@ -103,11 +104,8 @@ def url() -> sa.URL:
 
 def place() -> str:
     """The server that the configuration names, empty for a file."""
-    found = url()
-    if found.host is None:
-        return ''
-    port = '' if found.port is None else f':{found.port}'
-    return f'[nova_accel_database] connection names {found.host}{port}'
+    server = database_url.server(url())
+    return f'[nova_accel_database] connection names {server}' if server else ''
 
 
 @functools.cache

@@ -105,8 +105,16 @@ class TestFromConfig(OptionsTestCase):
             )
 
     def test_it_is_no_configuration(self) -> None:
-        said = self.said_of('connection\n')
+        said = self.said_of('connection of:secret\nsecret\n')
         self.assertIn(f'--from-config: Failed to parse {self.path}', said)
+        self.assertNotIn('secret', said)
+
+    def test_nobody_can_tell_where_its_password_ends(self) -> None:
+        said = self.said_of(
+            '[database]\nconnection = mysql://cyborg:un@secret@db/cyborg\n'
+        )
+        self.assertIn("the URL of Cyborg's database has an \"@\"", said)
+        self.assertNotIn('secret', said)
 
     def test_it_is_not_there(self) -> None:
         said = self.refusal('--from-config', str(self.path))

@@ -92,6 +92,30 @@ class TestManage(base.ManageTestCase):
         )
         self.assertNotIn('secret', self.errors.getvalue())
 
+    def test_no_part_of_a_password_is_printed(self) -> None:
+        connection = 'connection = mysql+pymysql://user:un@secret@db/accel'
+        for line in (connection, connection.replace('=', ' ', 1)):
+            for command in (
+                ('db', 'check'),
+                ('db', 'sync'),
+                ('db', 'version'),
+                ('host', 'list'),
+                ('host', 'forget', 'compute-1'),
+                ('audit',),
+                ('explain', 'profile'),
+                ('metrics',),
+                ('fleet', 'list'),
+            ):
+                self.assertNotEqual(
+                    0,
+                    self.run_command(
+                        *command,
+                        configuration=(f'[nova_accel_database]\n{line}\n'),
+                    ),
+                )
+        self.assertIn('has an "@"', self.errors.getvalue())
+        self.assertNotIn('secret', self.errors.getvalue())
+
     def test_help_needs_no_configuration(self) -> None:
         missing = str(self.directory / 'frob.conf')
         for words, told in (

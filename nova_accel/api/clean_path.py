@@ -41,9 +41,11 @@ class CleanPath:
     def __call__(
         self, environ: dict[str, Any], start_response: Any
     ) -> Iterable[bytes]:
-        return (_refusal(environ) or self._application)(
-            environ, start_response
-        )
+        refusal = _refusal(environ)
+        if refusal is None:
+            return self._application(environ, start_response)
+        answer: Iterable[bytes] = refusal(environ, start_response)
+        return answer
 
 
 def _refusal(environ: Mapping[str, Any]) -> webob.Response | None:

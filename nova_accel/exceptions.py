@@ -265,6 +265,17 @@ class NoAnswerInTime(ServiceUnavailable):
     )
 
 
+class TooBusy(ServiceUnavailable):
+    """As many calls wait for hosts as may (HTTP 503 with ``Retry-After``)."""
+
+    PUBLIC = _(
+        'too many calls wait for compute hosts at the moment: try again later'
+    )
+
+    #: The seconds after which the caller should try again.
+    RETRY_AFTER_S: ClassVar[int] = 5
+
+
 class CyborgAgentUnavailable(ServiceUnavailable):
     """This host's devices are not published; the name comes from os-acc."""
 

@@ -85,7 +85,10 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
                 body['error_code'] = type(fault).__name__
                 if isinstance(fault, _COUNTED):
                     body['newest_attempt'] = fault.newest
-            return webob.Response(status=status, json_body=body)
+            response = webob.Response(status=status, json_body=body)
+            if isinstance(fault, exceptions.TooBusy):
+                response.headers['Retry-After'] = str(fault.RETRY_AFTER_S)
+            return response
     for concealed, status, text in _CONCEALED:
         if isinstance(fault, concealed):
             LOG.warning('%s failed: %s', asked, reason.printable(str(fault)))

@@ -12,12 +12,19 @@
 
 """Which process of the API does what only one of them does at a time."""
 
+from collections.abc import Iterator
+import contextlib
+import datetime
+
+from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
+
+LOG = logging.getLogger(__name__)
 
 _TABLE = schema.TURNS
 
@@ -29,28 +36,83 @@ def take(name: str, interval_s: int) -> bool:
     :param interval_s: seconds from one turn to the next
     """
     with engine.writer() as connection:
-        taken = connection.execute(
-            sa.update(_TABLE)
-            .where(
-                _TABLE.c.name == name,
-                sa.or_(
-                    _TABLE.c.taken_at <= clock.ago(interval_s),
-                    # The database's clock was set back.
-                    _TABLE.c.taken_at > clock.now(),
-                ),
+        return _take(connection, name, interval_s)
+
+
+@contextlib.contextmanager
+def alone(name: str, longest_s: int, fault: Exception) -> Iterator[None]:
+    """Have the turn until the body ends, and let others have it then.
+
+    If the database is away then, or this process is killed, the turn ends by
+    itself.
+
+    :param longest_s: the seconds after which it does; the body has to be
+        shorter
+    :param fault: is raised if somebody else has the turn
+    """
+    taken_at = _hold(name, longest_s)
+    if taken_at is None:
+        raise fault
+    try:
+        yield
+    finally:
+        try:
+            _end(name, taken_at)
+        except exceptions.ServiceUnavailable as error:
+            LOG.warning(
+                'The turn of %s ends %s s after its beginning only: %s',
+                name,
+                longest_s,
+                error,
             )
-            .values(taken_at=clock.now())
-        ).rowcount
-        if taken:
-            return True
-        if connection.scalar(
-            sa.select(sa.func.count()).where(_TABLE.c.name == name)
-        ):
-            return False
-        with engine.raced(
-            exceptions.Conflict(f'the first turn of {name} is being taken')
-        ):
-            connection.execute(
-                sa.insert(_TABLE).values(name=name, taken_at=clock.now())
+
+
+@engine.retried
+def _hold(name: str, longest_s: int) -> datetime.datetime | None:
+    """The time since when the caller has the turn, None if another has it."""
+    with engine.writer() as connection:
+        if not _take(connection, name, longest_s):
+            return None
+        taken_at: datetime.datetime = connection.execute(
+            sa.select(_TABLE.c.taken_at).where(_TABLE.c.name == name)
+        ).scalar_one()
+        return taken_at
+
+
+@engine.retried
+def _end(name: str, taken_at: datetime.datetime) -> None:
+    """End the turn that began then; that of somebody else goes on."""
+    with engine.writer() as connection:
+        connection.execute(
+            sa.delete(_TABLE).where(
+                _TABLE.c.name == name, _TABLE.c.taken_at == taken_at
             )
+        )
+
+
+def _take(connection: sa.Connection, name: str, interval_s: int) -> bool:
+    taken = connection.execute(
+        sa.update(_TABLE)
+        .where(
+            _TABLE.c.name == name,
+            sa.or_(
+                _TABLE.c.taken_at <= clock.ago(interval_s),
+                # The database's clock was set back.
+                _TABLE.c.taken_at > clock.now(),
+            ),
+        )
+        .values(taken_at=clock.now())
+    ).rowcount
+    if taken:
         return True
+    if connection.scalar(
+        sa.select(sa.func.count()).where(_TABLE.c.name == name)
+    ):
+        return False
+    with engine.raced(
+        exceptions.Conflict(f'the first turn of {name} is being taken')
+    ):
+        connection.execute(
+            sa.insert(_TABLE).values(name=name, taken_at=clock.now())
+        )
+    return True

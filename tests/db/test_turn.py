@@ -10,10 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
+
+import fixtures
 import sqlalchemy as sa
 import testscenarios
 
 from db import base
+from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import schema
 from nova_accel.db import turn
@@ -22,14 +26,16 @@ from nova_accel.testing import database
 load_tests = testscenarios.load_tests_apply_scenarios
 
 
-class TestTake(base.DatabaseTestCase):
-    scenarios = database.SCENARIOS
-
+class _TestCase(base.DatabaseTestCase):
     def age(self, seconds: int) -> None:
         with self.database.engine.begin() as connection:
             connection.execute(
                 sa.update(schema.TURNS).values(taken_at=clock.ago(seconds))
             )
+
+
+class TestTake(_TestCase):
+    scenarios = database.SCENARIOS
 
     def test_once_in_an_interval(self) -> None:
         self.assertEqual(
@@ -58,3 +64,91 @@ class TestTake(base.DatabaseTestCase):
                 expected,
                 len(self.statements(lambda: turn.take('stock', 60))),
             )
+
+
+class _Busy(Exception):
+    pass
+
+
+class TestAlone(_TestCase):
+    scenarios = database.SCENARIOS
+
+    def alone(self, name: str = 'region') -> contextlib.AbstractContextManager:
+        return turn.alone(name, 60, _Busy())
+
+    def is_free(self) -> bool:
+        try:
+            with self.alone():
+                return True
+        except _Busy:
+            return False
+
+    def test_until_the_body_ends(self) -> None:
+        for _time in range(2):
+            with self.alone():
+                self.assertFalse(self.is_free())
+                self.assertFalse(turn.take('region', 60))
+                with self.alone('another'):
+                    pass
+            self.assertTrue(self.is_free())
+
+    def test_until_the_body_fails(self) -> None:
+        with contextlib.suppress(ZeroDivisionError), self.alone():
+            1 / 0  # noqa: B018
+        self.assertTrue(self.is_free())
+
+    def test_a_process_that_was_killed(self) -> None:
+        self.alone().__enter__()
+        self.age(59)
+        self.assertFalse(self.is_free())
+        self.age(60)
+        self.assertTrue(self.is_free())
+
+    def test_a_late_end_is_not_that_of_another(self) -> None:
+        late = self.alone()
+        late.__enter__()
+        self.age(60)
+        with self.alone():
+            late.__exit__(None, None, None)
+            self.assertFalse(self.is_free())
+        self.assertTrue(self.is_free())
+
+    def test_a_database_that_is_away_at_the_end(self) -> None:
+        """The body is done, so its caller is not told a fault."""
+        with self.alone():
+            self.useFixture(
+                fixtures.MockPatchObject(
+                    turn,
+                    '_end',
+                    side_effect=exceptions.ServiceUnavailable('away'),
+                )
+            )
+        self.assertFalse(self.is_free())
+        self.age(60)
+        self.assertTrue(self.is_free())
+
+    def test_one_of_many(self) -> None:
+        for _round in range(3):
+            holder = self.alone()
+            entered = base.race(
+                [holder.__enter__]
+                + [
+                    self.alone().__enter__ for _racer in range(base.RACERS - 1)
+                ]
+            )
+            self.assertEqual(
+                base.RACERS - 1,
+                sum(isinstance(each, _Busy) for each in entered),
+                entered,
+            )
+            self.age(60)
+
+    def test_statements(self) -> None:
+        for age_s in (0, 60):
+            held = self.alone()
+            self.assertLessEqual(len(self.statements(held.__enter__)), 4)
+            self.age(age_s)
+        self.assertEqual(
+            1,
+            len(self.statements(lambda: held.__exit__(None, None, None))),
+        )

@@ -137,7 +137,7 @@ class TestExceptions(testtools.TestCase):
         )
         self.assertEqual({'BitstreamNotFound'}, family(exceptions.NotFound))
         self.assertEqual(
-            {'CyborgAgentUnavailable', 'NoAnswerInTime'},
+            {'CyborgAgentUnavailable', 'NoAnswerInTime', 'TooBusy'},
             family(exceptions.ServiceUnavailable),
         )
 

@@ -14,17 +14,23 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
+import time
 
 from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.api import caller
+from nova_accel.api.compute import waiting
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
 from nova_accel.model import host_rpc
 
 LOG = logging.getLogger(__name__)
+
+#: Seconds after which no further host is asked. It takes that long only if
+#: the message bus is away.
+_LONGEST_S = 60
 
 
 def ask(
@@ -35,13 +41,28 @@ def ask(
     """Ask hosts to fetch bitstreams; a fault of one does not stop the others.
 
     :returns: hostname -> why the host could not be asked
+    :raises TooBusy: as many calls of this process wait for hosts as may.
     """
+    with waiting.place():
+        return _ask(context, hosts, bitstream_uuids)
+
+
+def _ask(
+    context: caller.Caller,
+    hosts: Iterable[deployable_db.RegionHostRow],
+    bitstream_uuids: Collection[str],
+) -> dict[str, exceptions.AcceleratorError]:
     from nova_accel.api.compute import rpc
 
     faults: dict[str, exceptions.AcceleratorError] = {}
     for_nova = context.for_nova()
+    until = time.monotonic() + _LONGEST_S
     for host in hosts:
         try:
+            if time.monotonic() > until:
+                raise exceptions.ServiceUnavailable(
+                    f'to ask the hosts before it took {_LONGEST_S} s'
+                )
             rpc.prefetch(
                 for_nova,
                 host_rpc.Callee(host['service_host'], host['contract']),
@@ -84,6 +105,13 @@ def order(
         return
     try:
         ask(context, reporting(deployable_db.get_hosts_of_regions()), uuids)
+    except exceptions.TooBusy as error:
+        LOG.warning(
+            'Hosts are not asked to fetch the bitstreams of device profile '
+            '%s: %s',
+            profile['name'],
+            error,
+        )
     except Exception:
         LOG.exception(
             'Hosts are not asked to fetch the bitstreams of device profile %s',

@@ -17,6 +17,8 @@ alone knows what a guest is about to get.
 """
 
 from collections.abc import Iterable
+import contextlib
+import uuid as uuids
 
 import webob.exc
 
@@ -24,13 +26,18 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import caller
 from nova_accel.api import policy
+from nova_accel.api.compute import waiting
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import host as host_db
+from nova_accel.db import turn
 from nova_accel.model import host_rpc
 from nova_accel.model import programming_record
 
 CONF = conf.CONF
+
+#: Seconds that a programming takes at most beside the wait for its end.
+_AROUND_S = 60
 
 
 def program(
@@ -48,10 +55,12 @@ def program(
     :raises NotFound: there is no such deployable, or no such bitstream for
         this caller.
     :raises Conflict: it has no region, another server has a unit of that, its
-        host is silent, or its host refuses. A host refuses if the server runs
-        and the driver cannot program under a guest.
+        host is silent, another call programs the region, or its host refuses.
+        A host refuses if the server runs and the driver cannot program under a
+        guest.
     :raises DeviceError: the device has failed.
     :raises ServiceUnavailable: something that is needed is away.
+    :raises TooBusy: as many calls of this process wait for hosts as may.
     :raises NoAnswerInTime: the host has not answered in time, so the end is
         not known.
     """
@@ -61,14 +70,15 @@ def program(
     found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
-    is_shell = rpc.program(
-        context.for_nova(),
-        host_rpc.Callee(found['service_host'], found['contract']),
-        found['uuid'],
-        bitstream_uuid,
-        instance_uuid,
-        _shell_loading(context, found),
-    )
+    with waiting.place(), _alone(found):
+        is_shell = rpc.program(
+            context.for_nova(),
+            host_rpc.Callee(found['service_host'], found['contract']),
+            found['uuid'],
+            bitstream_uuid,
+            instance_uuid,
+            _shell_loading(context, found),
+        )
     # Its host soon reports the same.
     return {**found, 'bitstream_id': None if is_shell else bitstream_uuid}
 
@@ -84,6 +94,33 @@ def _named(context: caller.Caller, uuid: str) -> deployable_db.DeployableRow:
             if policy.allows(context, policies.PROGRAM)
             else context.project_id,
         )
+
+
+def _alone(
+    found: deployable_db.DeployableRow,
+) -> contextlib.AbstractContextManager[None]:
+    """Keep all other calls from the region meanwhile, also other processes'.
+
+    The calling process may be killed meanwhile. Then others may program the
+    region when the call would have ended.
+
+    :raises Conflict: another call programs it, when the body is entered.
+    """
+    region = uuids.uuid5(
+        uuids.UUID(found['device_uuid']), found['region'] or ''
+    )
+    text = (
+        'is being programmed by another call: try again when that has ended'
+    )
+    return turn.alone(
+        f'programming {region}',
+        CONF.long_rpc_timeout + _AROUND_S,
+        exceptions.Conflict(
+            f'region {found["region"]} of device {found["device_uuid"]} '
+            f'{text}',
+            public=f'the region {text}',
+        ),
+    )
 
 
 def check_not_silent(rows: Iterable[host_db.HostState]) -> None:

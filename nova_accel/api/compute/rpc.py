@@ -40,7 +40,8 @@ from nova_accel.model import programming_record
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
-#: How often an order tries to reach a message bus that is away.
+#: How often a call tries again to reach a message bus that is away. Without
+#: a number it would do so for ever.
 _RETRIES = 1
 
 
@@ -76,6 +77,7 @@ def program(
             prepare(
                 call_monitor_timeout=CONF.rpc_response_timeout,
                 timeout=CONF.long_rpc_timeout,
+                retry=_RETRIES,
             ).call(
                 cell_context,
                 'program',
@@ -101,7 +103,7 @@ def prefetch(
         _translated(callee),
         _client(context, callee) as (cell_context, prepare),
     ):
-        client = prepare()
+        client = prepare(retry=_RETRIES)
         for uuid in bitstream_uuids:
             client.cast(cell_context, 'prefetch', bitstream_uuid=uuid)
 
@@ -125,7 +127,6 @@ def stock(
             prepare,
         ),
     ):
-        # By default a cast waits for the message bus for ever.
         prepare(version=host_rpc.STOCK, retry=_RETRIES).cast(
             cell_context,
             'stock',

@@ -24,6 +24,7 @@ from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.api.compute import waiting
 from nova_accel.db import bitstream_demand
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import region_stock
@@ -100,7 +101,8 @@ def order() -> None:
         return
     try:
         if turn.take(_TURN, INTERVAL_S):
-            _order(most)
+            with waiting.place():
+                _order(most)
     except exceptions.AcceleratorError as error:
         LOG.warning('Idle regions are not programmed: %s', error)
     except Exception:

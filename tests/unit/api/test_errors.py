@@ -82,6 +82,16 @@ class AnswerTest(base.ApiTestCase):
             'no answer', self.refused(503, 'GET', '/device_profiles')
         )
 
+    def test_says_when_to_try_again(self) -> None:
+        for fault, expected in (
+            (exceptions.TooBusy('why'), '5'),
+            (exceptions.ServiceUnavailable('why'), None),
+        ):
+            self.fail_with(fault)
+            answer = self.call('GET', '/device_profiles')
+            self.assertEqual(503, answer.status_int)
+            self.assertEqual(expected, answer.headers.get('Retry-After'))
+
     def test_tells_tenants_what_is_for_them(self) -> None:
         self.fail_with(
             exceptions.Conflict('compute-1 is in use', public='it is in use')

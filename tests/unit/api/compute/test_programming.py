@@ -10,16 +10,27 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Callable
+from collections.abc import Iterator
+from concurrent import futures
+import contextlib
+import threading
+from typing import Any
+
 import fixtures
 import webob.exc
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import policy
 from nova_accel.api.compute import programming
+from nova_accel.api.compute import waiting
 from nova_accel.api.policies import deployable as policies
 from nova_accel.model import programming_record
 from unit.api import base
 from unit.api import programming as programmed
+
+CONF = conf.CONF
 
 _OTHER_INSTANCE = base.numbered_uuid(99)
 
@@ -187,3 +198,130 @@ class ProgramTest(programmed.ProgrammingTestCase):
             'compute-1 has not reported for 180 s',
             self.refusal(exceptions.Conflict),
         )
+
+
+class OneAtATimeTest(programmed.ProgrammingTestCase):
+    """Calls that come while another one waits for the host."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        CONF.set_override('waiting_calls', 2, group='nova_accel')
+        self.addCleanup(
+            CONF.clear_override, 'waiting_calls', group='nova_accel'
+        )
+        self.report_host()
+
+    @contextlib.contextmanager
+    def waited_for(self) -> Iterator[None]:
+        """The host does not answer the first call until the body ends."""
+        asked, go_on = threading.Event(), threading.Event()
+        program = self.host.program
+
+        def wait(*args: Any) -> Any:
+            asked.set()
+            go_on.wait(30)
+            return program(*args)
+
+        self.host.program = wait  # type: ignore[method-assign]
+        with futures.ThreadPoolExecutor() as threads:
+            first = threads.submit(self.patch)
+            try:
+                self.assertTrue(asked.wait(30))
+                yield
+            finally:
+                go_on.set()
+            self.assertEqual(200, first.result().status_int)
+
+    def patch(self, **kwargs: Any) -> Any:
+        return self.call(
+            'PATCH',
+            f'/deployables/{programmed.DEPLOYABLE}/program',
+            [
+                {
+                    'op': 'replace',
+                    'path': '/bitstream_id',
+                    'value': [{'image_uuid': programmed.BITSTREAM}],
+                }
+            ],
+            roles=base.ADMIN,
+            **kwargs,
+        )
+
+    def post(self) -> Any:
+        return self.call(
+            'POST',
+            f'/fpga/{programmed.DEPLOYABLE}',
+            {'glance_bitstream_uuid': programmed.BITSTREAM},
+            roles=base.ADMIN,
+        )
+
+    def test_a_region(self) -> None:
+        with self.waited_for():
+            for ask in (self.patch, self.post):
+                answer = ask()
+                self.assertEqual(409, answer.status_int)
+                self.assertIn('by another call', answer.text)
+        self.assertEqual(1, len(self.host.asked))
+        self.assertEqual(200, self.patch().status_int)
+
+    def test_a_region_that_another_process_has_programmed(self) -> None:
+        """Nothing of this process says so."""
+        with self.waited_for():
+            self.useFixture(
+                fixtures.MockPatchObject(waiting, '_PLACES', waiting._Places())
+            )
+            self.assertEqual(409, self.patch().status_int)
+
+    def test_it_is_free_after_each_failure(self) -> None:
+        for fault in (
+            exceptions.DeviceError('why'),
+            exceptions.Conflict('why'),
+            exceptions.BitstreamNotFound('why'),
+            KeyError('why'),
+        ):
+            self.host.fault = fault
+            self.assertNotEqual(200, self.patch().status_int)
+        self.host.fault = None
+        self.assertEqual(200, self.patch().status_int)
+
+    def test_no_more_calls_wait_than_may(self) -> None:
+        """Neither for a programming nor for a message bus."""
+        with self.waited_for(), waiting.place():
+            for ask in self.all_that_wait():
+                answer = ask()
+                self.assertEqual(503, answer.status_int, answer.text)
+                self.assertEqual('5', answer.headers['Retry-After'])
+            # It is stored, so it is not refused any more.
+            self.ok(
+                'POST',
+                '/device_profiles',
+                [
+                    {
+                        'name': 'fpga',
+                        'groups': [
+                            {
+                                **base.GROUP,
+                                'accel:bitstream_id': programmed.BITSTREAM,
+                                'accel:prefetch': 'true',
+                            }
+                        ],
+                    }
+                ],
+            )
+            self.assertEqual(
+                200, self.call('GET', '/deployables').status_int
+            )
+        self.assertIn('not asked to fetch', self.log.output)
+        self.assertTrue(self.host.fetched.empty())
+        self.assertEqual(1, len(self.host.asked))
+
+    def all_that_wait(self) -> list[Callable[[], Any]]:
+        path = f'/bitstreams/{programmed.BITSTREAM}/prefetch'
+        return [
+            self.patch,
+            self.post,
+            lambda: self.call('POST', path, {}, version='2.5'),
+            lambda: self.call(
+                'POST', path, {'hostnames': [base.HOSTNAME]}, version='2.5'
+            ),
+        ]

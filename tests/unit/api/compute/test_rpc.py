@@ -10,6 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import queue
+import threading
+
 import fixtures
 import oslo_messaging
 from oslo_messaging._drivers import common
@@ -177,6 +180,24 @@ class TestPrefetch(TestCase):
             CALLEE,
             [BITSTREAM],
         )
+
+
+class TestLostBus(TestCase):
+    def test_an_order_does_not_wait_for_it(self):
+        """By default oslo.messaging tries to reach it for ever."""
+        self.bus.add_host('compute-1', self.programmer, self.programmer)
+        self.bus.lose()
+        faults = queue.SimpleQueue()
+
+        def ask():
+            try:
+                rpc.prefetch(self.context, CALLEE, [BITSTREAM])
+            except exceptions.ServiceUnavailable as fault:
+                faults.put(str(fault))
+
+        # A daemon: if it waits for ever, it must not keep the test.
+        threading.Thread(target=ask, daemon=True).start()
+        self.assertIn('cannot be called', faults.get(timeout=60))
 
 
 class TestStock(TestCase):

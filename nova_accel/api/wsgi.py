@@ -45,6 +45,7 @@ from paste import deploy
 from nova_accel import conf
 from nova_accel.api import clean_path
 from nova_accel.api import nova_setup
+from nova_accel.api import whole_body
 from nova_accel.api.notifications import notifier
 
 CONF = conf.CONF
@@ -93,7 +94,7 @@ def _configure(files: Sequence[str]) -> None:
     )
 
 
-application = init_application()
+application = whole_body.wrapped(init_application())
 
 # The objects that exist by now stay. Forked processes then need not scan them
 # in each collection, and keep sharing their memory.

@@ -36,14 +36,6 @@ from nova_accel.api import microversion
 from nova_accel.api import routes
 from rig.serving import api as served_api
 
-_SAMPLE = (
-    pathlib.Path(__file__).parents[2]
-    / 'etc/nova_accel/nova-accel-api-uwsgi.ini'
-)
-
-#: What the tests set themselves: where to listen, which files to read.
-_OWN = ('http-socket', 'env')
-
 #: For how long a host is waited for: nobody listens to this bus, in seconds.
 _TIMEOUT_S = 2
 
@@ -64,7 +56,7 @@ class PoolTestCase(testtools.TestCase):
         self.pool = self.useFixture(
             served_api.ServedApi(
                 nova_database_url=nova_url,
-                options=[f'--ini={_as_in_the_sample(directory)}'],
+                processes=None,
                 sections={
                     'DEFAULT': {
                         'transport_url': 'fake:/',
@@ -373,19 +365,6 @@ class TestStop(PoolTestCase):
             self.assertFalse(asked.done())
             self.assertEqual(0, self.pool.stop())
         self.assertEqual(504, asked.result().status_code)
-
-
-def _as_in_the_sample(directory: pathlib.Path) -> pathlib.Path:
-    """uWSGI's file without what the tests set themselves."""
-    path = directory / 'pool.ini'
-    path.write_text(
-        ''.join(
-            line
-            for line in _SAMPLE.read_text().splitlines(keepends=True)
-            if line.partition('=')[0].strip() not in _OWN
-        )
-    )
-    return path
 
 
 def _map_host(nova_url: str) -> None:

@@ -132,9 +132,7 @@ class TestAlone(_TestCase):
             holder = self.alone()
             entered = base.race(
                 [holder.__enter__]
-                + [
-                    self.alone().__enter__ for _racer in range(base.RACERS - 1)
-                ]
+                + [self.alone().__enter__ for _racer in range(base.RACERS - 1)]
             )
             self.assertEqual(
                 base.RACERS - 1,

@@ -109,9 +109,7 @@ def _alone(
     region = uuids.uuid5(
         uuids.UUID(found['device_uuid']), found['region'] or ''
     )
-    text = (
-        'is being programmed by another call: try again when that has ended'
-    )
+    text = 'is being programmed by another call: try again when that has ended'
     return turn.alone(
         f'programming {region}',
         CONF.long_rpc_timeout + _AROUND_S,

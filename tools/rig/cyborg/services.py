@@ -141,7 +141,7 @@ class Cyborg(process.StartedFixture):
         # The threads that receive the conductor's answers do not survive a
         # fork.
         self._api = self.useFixture(
-            uwsgi.Uwsgi(
+            uwsgi.Module(
                 self._prefix,
                 'cyborg.wsgi.api',
                 self._processes,

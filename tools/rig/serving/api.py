@@ -12,7 +12,6 @@
 
 """The API in uWSGI processes, as it is deployed, with or without Keystone."""
 
-from collections.abc import Sequence
 import ipaddress
 import pathlib
 import subprocess
@@ -66,10 +65,10 @@ class ServedApi(process.StartedFixture):
     :param database_url: of the accelerators; a new SQLite file if it is None
     :param nova_database_url: of Nova's API, without instances; a new SQLite
         file if it is None
+    :param processes: None for as many as in a deployment
     :param port: 0 takes a free port
     :param sections: further ones of ``nova.conf``. Without
         ``keystone_authtoken`` the API believes every caller
-    :param options: further options of uWSGI
     :ivar url: of ``/accelerator``, without a slash at the end
     :ivar log: the file with the output of the processes
     :raises ConfigurationError: the address is not on loopback, uWSGI is not
@@ -80,11 +79,10 @@ class ServedApi(process.StartedFixture):
         self,
         database_url: str | None = None,
         nova_database_url: str | None = None,
-        processes: int = 1,
+        processes: int | None = 1,
         address: str = '127.0.0.1',
         port: int = 0,
         sections: nova_conf.Sections | None = None,
-        options: Sequence[str] = (),
     ) -> None:
         super().__init__()
         check_loopback(address)
@@ -97,7 +95,6 @@ class ServedApi(process.StartedFixture):
         self._address = address
         self._port = port
         self._sections = sections or {}
-        self._options = options
 
     def start(self) -> None:
         self._make_tables()
@@ -111,18 +108,14 @@ class ServedApi(process.StartedFixture):
 
     def _serve(self) -> None:
         self._server = self.useFixture(
-            uwsgi.Uwsgi(
+            uwsgi.Deployed(
                 pathlib.Path(sys.prefix),
-                'nova_accel.api.wsgi',
-                self._processes,
+                self._directory / 'pool.ini',
+                self._pool,
                 self._directory / 'log',
-                {
-                    'OS_NOVA_CONFIG_DIR': str(self._directory),
-                    'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf',
-                },
+                {'OS_NOVA_CONFIG_DIR': str(self._directory)},
                 self._address,
                 self._port,
-                self._options,
             )
         )
         self.log = self._server.log
@@ -164,6 +157,21 @@ class ServedApi(process.StartedFixture):
                     'connection': url or f'{files}/accelerators.sqlite'
                 },
             },
+        )
+
+    def _pool(self, address: str) -> str:
+        """The text of uWSGI's file, as it is deployed at an address."""
+        return nova_conf.pool(
+            {
+                'http': address,
+                'sockets': str(self._directory),
+                'env': 'OS_NOVA_CONFIG_FILES=api-paste.ini;nova.conf',
+                **(
+                    {}
+                    if self._processes is None
+                    else {'processes': str(self._processes)}
+                ),
+            }
         )
 
     def _make_tables(self) -> None:

@@ -35,12 +35,36 @@ Sections = Mapping[str, Mapping[str, str | Iterable[str]]]
 
 
 def api_paste_path() -> pathlib.Path:
-    """Our ``api-paste.ini``, from the checkout or where pip has put it.
+    """Our ``api-paste.ini``.
+
+    :raises ConfigurationError: as :func:`_installed`
+    """
+    return _installed('api-paste.ini')
+
+
+def pool(settings: Mapping[str, str]) -> str:
+    """Our uWSGI file, with other values for some of its settings.
+
+    :raises ConfigurationError: as :func:`_installed`
+    :raises KeyError: it does not have one of them
+    """
+    left = dict(settings)
+    lines = []
+    for line in _installed('nova-accel-api-uwsgi.ini').read_text().split('\n'):
+        name = line.partition('=')[0].strip()
+        lines.append(f'{name} = {left.pop(name)}' if name in left else line)
+    if left:
+        raise KeyError(', '.join(left))
+    return '\n'.join(lines)
+
+
+def _installed(name: str) -> pathlib.Path:
+    """A file of ``etc``, from the checkout or where pip has put it.
 
     :raises ConfigurationError: names the places that do not have it.
     """
     places = [
-        root / 'etc/nova_accel/api-paste.ini'
+        root / 'etc/nova_accel' / name
         for root in (
             pathlib.Path(nova_accel.__file__).parents[1],
             pathlib.Path(sys.prefix),
@@ -50,7 +74,7 @@ def api_paste_path() -> pathlib.Path:
         if place.is_file():
             return place
     raise exceptions.ConfigurationError(
-        f'api-paste.ini is in none of {", ".join(map(str, places))}'
+        f'{name} is in none of {", ".join(map(str, places))}'
     )
 
 

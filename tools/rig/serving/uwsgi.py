@@ -10,12 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A WSGI module in processes of uWSGI, on one port of the loopback."""
+"""WSGI applications in processes of uWSGI, on one port of the loopback."""
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import http.client
+import os
 import pathlib
 import socket
 
@@ -25,52 +27,34 @@ _START_S = 90
 
 
 class Uwsgi(process.Process):
-    """The processes, and the socket that they listen on.
+    """The processes of uWSGI.
 
-    :param prefix: of the virtual environment that has uWSGI and the module
-    :param options: further options of uWSGI
-    :param port: 0 takes a free port
+    :param prefix: of the virtual environment that has uWSGI
+    :param options: of uWSGI
     :ivar address: the address where they listen, with ``port``
     """
 
     def __init__(
         self,
         prefix: pathlib.Path,
-        module: str,
-        processes: int,
         log: pathlib.Path,
         environment: Mapping[str, str],
-        address: str = '127.0.0.1',
-        port: int = 0,
-        options: Sequence[str] = (),
+        address: str,
+        port: int,
+        options: Sequence[str],
+        descriptors: Sequence[int] = (),
     ) -> None:
-        family = socket.AF_INET6 if ':' in address else socket.AF_INET
-        self._socket = socket.create_server(
-            (address, port), family=family, backlog=100
-        )
-        [self.address, self.port] = self._socket.getsockname()[:2]
-        descriptor = self._socket.fileno()
-        super().__init__(
-            [
-                prefix / 'bin/uwsgi',
-                f'--virtualenv={prefix}',
-                f'--module={module}',
-                '--master',
-                f'--processes={processes}',
-                '--need-app',
-                '--die-on-term',
-                '--no-orphans',
-                f'--http-socket=fd://{descriptor}',
-                *options,
-            ],
-            log,
-            environment,
-            [descriptor],
-        )
-
-    def _setUp(self) -> None:
-        self.addCleanup(self._socket.close)
-        super()._setUp()
+        self.address = address
+        self.port = port
+        command: list[str | os.PathLike[str]] = [
+            prefix / 'bin/uwsgi',
+            f'--virtualenv={prefix}',
+            '--need-app',
+            '--die-on-term',
+            '--no-orphans',
+            *options,
+        ]
+        super().__init__(command, log, environment, descriptors)
 
     def wait(self, path: str) -> None:
         """Wait until uWSGI serves the path.
@@ -90,3 +74,80 @@ class Uwsgi(process.Process):
             connection.request('GET', path)
             return connection.getresponse().status == 200
         return False
+
+
+class Module(Uwsgi):
+    """A module in workers that speak HTTP themselves.
+
+    :param options: further options of uWSGI
+    """
+
+    def __init__(
+        self,
+        prefix: pathlib.Path,
+        module: str,
+        processes: int,
+        log: pathlib.Path,
+        environment: Mapping[str, str],
+        options: Sequence[str] = (),
+    ) -> None:
+        self._socket = socket.create_server(('127.0.0.1', 0), backlog=100)
+        [address, port] = self._socket.getsockname()
+        descriptor = self._socket.fileno()
+        super().__init__(
+            prefix,
+            log,
+            environment,
+            address,
+            port,
+            [
+                f'--module={module}',
+                '--master',
+                f'--processes={processes}',
+                f'--http-socket=fd://{descriptor}',
+                *options,
+            ],
+            [descriptor],
+        )
+
+    def _setUp(self) -> None:
+        self.addCleanup(self._socket.close)
+        super()._setUp()
+
+
+class Deployed(Uwsgi):
+    """What a file of uWSGI describes.
+
+    :param port: 0 takes a free port
+    :param text: makes the text of the file, of the address with its port
+    :param path: where the file is written
+    """
+
+    def __init__(
+        self,
+        prefix: pathlib.Path,
+        path: pathlib.Path,
+        text: Callable[[str], str],
+        log: pathlib.Path,
+        environment: Mapping[str, str],
+        address: str,
+        port: int,
+    ) -> None:
+        is_v6 = ':' in address
+        # Its routers take no socket that is bound already.
+        with socket.create_server(
+            (address, port),
+            family=socket.AF_INET6 if is_v6 else socket.AF_INET,
+        ) as chosen:
+            port = chosen.getsockname()[1]
+        self._path = path
+        self._text = text(
+            f'[{address}]:{port}' if is_v6 else f'{address}:{port}'
+        )
+        super().__init__(
+            prefix, log, environment, address, port, [f'--ini={path}']
+        )
+
+    def _setUp(self) -> None:
+        self._path.write_text(self._text)
+        super()._setUp()

@@ -308,9 +308,7 @@ class OneAtATimeTest(programmed.ProgrammingTestCase):
                     }
                 ],
             )
-            self.assertEqual(
-                200, self.call('GET', '/deployables').status_int
-            )
+            self.assertEqual(200, self.call('GET', '/deployables').status_int)
         self.assertIn('not asked to fetch', self.log.output)
         self.assertTrue(self.host.fetched.empty())
         self.assertEqual(1, len(self.host.asked))

@@ -110,11 +110,14 @@ function configure_nova_accel_api {
     cp "$installed/nova-accel-api-uwsgi.ini" "$NOVA_ACCEL_UWSGI_CONF"
     iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi env \
         "OS_NOVA_CONFIG_FILES=$NOVA_ACCEL_CONFIG_FILES"
-    iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi http-socket \
+    iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi http \
         "$NOVA_ACCEL_API_LISTEN_ADDRESS:$NOVA_ACCEL_API_PORT"
+    # DevStack's units make no directory below /run.
+    mkdir -p -m 0700 "$NOVA_ACCEL_CONF_DIR/sockets"
+    iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi sockets "$NOVA_ACCEL_CONF_DIR/sockets"
     iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi processes "$API_WORKERS"
     # Distributions have them in packages of their own.
-    iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi plugins http,python3
+    iniset "$NOVA_ACCEL_UWSGI_CONF" uwsgi plugins http,fastrouter,python3
 }
 
 function configure_nova_accel {

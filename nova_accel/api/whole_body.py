@@ -17,8 +17,8 @@ waiting. Two things are left to do for that:
 
 * uWSGI's processes do not agree on a length that is not plain digits. Some
   such lengths would let a worker wait for what never comes. They are refused.
-* A worker that answers before it has read the body, such as 401, must read the
-  rest of it. The router cannot pass the answer on before it is rid of the body.
+* A worker that answers before it has read the body, such as with 401, must
+  read the rest. The router passes no answer on before it is rid of the body.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from nova_accel.api import errors
 _Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 #: More digits than any body has, and fewer than overflow.
-_LENGTH = re.compile('[0-9]{0,15}')
+_LENGTH = re.compile(r'[0-9]{0,15}')
 
 #: Bytes. No call takes a longer body.
 _LONGEST = 16 * 1024 * 1024

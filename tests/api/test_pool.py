@@ -16,28 +16,32 @@ No part of Nova is in it but what the pool itself imports: what works only
 because something else of Nova has run in the same process fails here.
 """
 
+import collections
 from concurrent import futures
 import json
-import pathlib
 import re
 import socket
 import time
 
-import fixtures
-from nova.db.api import models as nova_models
-from oslo_utils import uuidutils
 import requests
-import sqlalchemy as sa
 import testtools
 from unit.api import base
 from unit.api import described
 
 from nova_accel.api import microversion
 from nova_accel.api import routes
+from nova_accel.testing import reports
 from rig.serving import api as served_api
+from rig.serving import slow_clients
 
 #: For how long a host is waited for: nobody listens to this bus, in seconds.
 _TIMEOUT_S = 2
+
+#: How many regions can be programmed. The file has 2 processes of 8 threads,
+#: of which half may wait.
+_REGIONS = 24
+_MOST_WAITING = 8
+_WORKERS = 16
 
 #: As long as Keystone's are for users with many roles, in bytes.
 _TOKEN_BYTES = 1000
@@ -49,24 +53,24 @@ _ARQS = 128
 class PoolTestCase(testtools.TestCase):
     """Who asks is said by headers: there is no Keystone."""
 
+    #: For how long a host is waited for, in seconds.
+    timeout_s = _TIMEOUT_S
+
     def setUp(self) -> None:
         super().setUp()
-        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        nova_url = f'sqlite:///{directory}/nova_api.sqlite'
         self.pool = self.useFixture(
             served_api.ServedApi(
-                nova_database_url=nova_url,
                 processes=None,
                 sections={
                     'DEFAULT': {
                         'transport_url': 'fake:/',
-                        'rpc_response_timeout': f'{_TIMEOUT_S}',
-                        'long_rpc_timeout': f'{_TIMEOUT_S}',
+                        'rpc_response_timeout': f'{self.timeout_s}',
+                        'long_rpc_timeout': f'{self.timeout_s}',
                     }
                 },
             )
         )
-        _map_host(nova_url)
+        self.pool.map_host(base.HOSTNAME)
         self.addOnException(
             lambda _fault: self.addDetail(
                 'pool',
@@ -367,22 +371,104 @@ class TestStop(PoolTestCase):
         self.assertEqual(504, asked.result().status_code)
 
 
-def _map_host(nova_url: str) -> None:
-    """Put the host into a cell, as ``nova-manage cell_v2`` does."""
-    engine = sa.create_engine(nova_url)
-    with engine.begin() as connection:
-        connection.execute(
-            sa.insert(nova_models.CellMapping.__table__),
+class TestSlowClients(PoolTestCase):
+    """Each would keep a worker for as long as it goes on."""
+
+    def check(self, *beginnings: bytes) -> None:
+        """All workers are free beside three times as many slow clients."""
+        self.useFixture(
+            slow_clients.SlowClients(
+                ('127.0.0.1', self.pool.port),
+                beginnings * (3 * _WORKERS // len(beginnings)),
+            )
+        )
+        health = self.pool.url.replace('accelerator', 'healthcheck')
+        for _each in range(_WORKERS):
+            self.assertEqual(200, requests.get(health, timeout=30).status_code)
+            self.ok('GET', '/devices')
+
+    def test_headers(self) -> None:
+        self.check(slow_clients.HEADERS)
+
+    def test_bodies(self) -> None:
+        self.check(slow_clients.BODY)
+
+    def test_lengths_that_are_no_numbers(self) -> None:
+        self.check(*slow_clients.ODD_LENGTHS)
+
+    def test_an_answer_without_reading_the_body(self) -> None:
+        """The longest that a worker gets from a file, and a short one."""
+        for length in (7_000_000, 100_000):
+            answer = requests.post(
+                f'{self.pool.url}/v2/no_such_call',
+                headers={'X-User-Id': 'user', 'X-Roles': 'member'},
+                data=b'x' * length,
+                timeout=30,
+            )
+            self.assertEqual(404, answer.status_code)
+
+
+class TestWaitingCalls(PoolTestCase):
+    """The host is known, and does not answer."""
+
+    timeout_s = 8
+
+    def setUp(self) -> None:
+        super().setUp()
+        host = reports.SimulatedHost(
+            base.HOSTNAME, regions=(8,) * (_REGIONS // 8)
+        )
+        self.ok(
+            'PUT',
+            f'/hosts/{host.hostname}',
             {
-                'id': 1,
-                'uuid': uuidutils.generate_uuid(),
-                'name': 'cell1',
-                'transport_url': 'fake:/',
-                'database_connection': 'sqlite://',
+                **base.report(),
+                'service_host': base.HOSTNAME,
+                'devices': host.reported(),
             },
         )
-        connection.execute(
-            sa.insert(nova_models.HostMapping.__table__),
-            {'cell_id': 1, 'host': base.HOSTNAME},
+        self.deployables = [
+            each['uuid']
+            for each in self.ok('GET', '/deployables')['deployables']
+        ]
+
+    def program(self, uuid: str) -> requests.Response:
+        return self.ask(
+            'POST', f'/fpga/{uuid}', {'glance_bitstream_uuid': base.NOBODY}
         )
-    engine.dispose()
+
+    def answers(self, uuids: list[str]) -> collections.Counter[int]:
+        """How often each status came when all were programmed at once.
+
+        Meanwhile all other calls are answered.
+        """
+        with futures.ThreadPoolExecutor(len(uuids)) as threads:
+            asked = [threads.submit(self.program, uuid) for uuid in uuids]
+            health = self.pool.url.replace('accelerator', 'healthcheck')
+            others = 0
+            while not all(each.done() for each in asked):
+                requests.get(health, timeout=30).raise_for_status()
+                self.ok('GET', '/devices')
+                others += 1
+        self.assertGreater(others, _WORKERS)
+        answers = [each.result() for each in asked]
+        for answer in answers:
+            self.assertEqual(
+                '5' if answer.status_code == 503 else None,
+                answer.headers.get('Retry-After'),
+            )
+        return collections.Counter(each.status_code for each in answers)
+
+    def test_one_region(self) -> None:
+        """It does not matter which process gets the others."""
+        self.assertEqual(
+            {504: 1, 409: 5}, self.answers(self.deployables[:1] * 6)
+        )
+        # It is free again.
+        self.assertEqual(504, self.program(self.deployables[0]).status_code)
+
+    def test_many_regions(self) -> None:
+        self.assertEqual(_REGIONS, len(self.deployables))
+        answers = self.answers(self.deployables)
+        self.assertLessEqual(answers[504], _MOST_WAITING)
+        self.assertEqual(_REGIONS, answers[504] + answers[503], answers)

@@ -57,10 +57,10 @@ def start_pool() -> None:
         'nova-accel-api-uwsgi.ini',
         configuration.installed('nova-accel-api-uwsgi.ini'),
     )
+    (settings.STATE / 'sockets').mkdir(mode=0o700, exist_ok=True)
     wsgi.start_file(
         'nova-accel-api',
         path,
-        '--threads=4',
         OS_NOVA_CONFIG_DIR=nova.api_file().parent,
     )
 

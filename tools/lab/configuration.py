@@ -45,6 +45,7 @@ _EXAMPLES = {
     'https://compute.example.com/': f'http://127.0.0.1:{settings.PORTS.nova_api}/',
     'controller.example.com:6666': f'127.0.0.1:{settings.PORTS.accelerator}',
     '/etc/nova_accel/': f'{settings.VENV}/etc/nova_accel/',
+    '/run/nova-accel-api': f'{settings.STATE}/sockets',
     'enabled_filters = ...': f'enabled_filters = {_NOVA_FILTERS}',
 }
 

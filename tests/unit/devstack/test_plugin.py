@@ -234,16 +234,19 @@ class TestStack(PluginTestCase):
             )
         )
         variable, _, files = written.pop('env').partition('=')
+        sockets = self.home / 'nova_accel/sockets'
         del installed['env']
         self.assertEqual(
             {
                 **installed,
-                'http-socket': '0.0.0.0:6666',
+                'http': '0.0.0.0:6666',
+                'sockets': str(sockets),
                 'processes': '3',
-                'plugins': 'http,python3',
+                'plugins': 'http,fastrouter,python3',
             },
             written,
         )
+        self.assertEqual(0o700, sockets.stat().st_mode & 0o777)
         found = self.python(
             _POOL, OS_NOVA_CONFIG_DIR=str(self.nova), **{variable: files}
         )

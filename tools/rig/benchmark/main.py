@@ -27,7 +27,8 @@ well devices are chosen, in clouds that it simulates.
 
 ``api`` measures the accelerator API as it is deployed, in uWSGI's processes
 and with a MariaDB, but without the validation of tokens. ``api --peer``
-measures Cyborg, too.
+measures Cyborg, too. ``attack`` measures what a client of the same API waits
+for while others attack it.
 """
 
 import argparse
@@ -80,6 +81,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_scheduler(commands)
     _add_claims(commands)
     _add_api(commands)
+    _add_attack(commands)
     fleet.add(commands)
     return parser.parse_args(argv)
 
@@ -229,6 +231,28 @@ def _add_api(commands: subcommands.Commands) -> None:
             'virtual host'
         ),
     )
+
+
+def _add_attack(commands: subcommands.Commands) -> None:
+    command = commands.add_parser(
+        'attack',
+        help=(
+            'the longest wait of a client of the API, with uWSGI as it is '
+            'deployed and SQLite, beside a hundred slow clients, and beside '
+            'many calls that wait for hosts or are costly to refuse'
+        ),
+    )
+    command.set_defaults(measure=_attack)
+    subcommands.add_numbers(
+        command,
+        ('seconds', 20, 'that each attack goes on'),
+    )
+
+
+def _attack(arguments: argparse.Namespace) -> dict[str, Any]:
+    from rig.benchmark import attack
+
+    return attack.figures(arguments.seconds)
 
 
 def _multiple(text: str) -> int:

@@ -19,6 +19,7 @@ import sys
 
 import fixtures
 from nova.db.api import models as nova_models
+from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -133,6 +134,26 @@ class ServedApi(process.StartedFixture):
     def usage(self) -> usage.Usage:
         """What all its processes use."""
         return self._server.usage()
+
+    def map_host(self, name: str) -> None:
+        """Put a host into a cell, as ``nova-manage cell_v2`` does."""
+        engine = sa.create_engine(self._nova_url)
+        with engine.begin() as connection:
+            connection.execute(
+                sa.insert(nova_models.CellMapping.__table__),
+                {
+                    'id': 1,
+                    'uuid': uuidutils.generate_uuid(),
+                    'name': 'cell1',
+                    'transport_url': 'fake:/',
+                    'database_connection': 'sqlite://',
+                },
+            )
+            connection.execute(
+                sa.insert(nova_models.HostMapping.__table__),
+                {'cell_id': 1, 'host': name},
+            )
+        engine.dispose()
 
     def _configure(self) -> None:
         files = f'sqlite:///{self._directory}'

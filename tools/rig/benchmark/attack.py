@@ -24,7 +24,6 @@ import threading
 import time
 from typing import Any
 
-from nova_accel.api import microversion
 from nova_accel.testing import reports
 from rig.benchmark import http_client
 from rig.serving import api as served_api
@@ -170,7 +169,7 @@ def _client(port: int) -> http_client.HttpClient:
             'X-Roles': 'admin,member,reader,service',
             'X-Service-Roles': 'service',
             'Content-Type': 'application/json',
-            'OpenStack-API-Version': f'accelerator {microversion.VERSIONS[-1]}',
+            'OpenStack-API-Version': 'accelerator latest',
         },
     )
 

@@ -46,7 +46,12 @@ class TestProxies(testtools.TestCase):
         self.check('haproxy', '-c', '-f', str(_SNIPPETS / 'haproxy.cfg'))
 
     def test_nginx(self) -> None:
-        """The snippet belongs into the section ``http``."""
+        """The snippet belongs into the section ``http``; nginx binds."""
+        snippet = (_SNIPPETS / 'nginx.conf').read_text()
+        self.assertIn('listen 192.0.2.1:6666;', snippet)
+        snippet = snippet.replace(
+            'listen 192.0.2.1:6666;', f'listen unix:{self.directory}/socket;'
+        )
         whole = self.directory / 'nginx.conf'
         # It makes these directories, which are root's by default.
         paths = ''.join(
@@ -56,7 +61,7 @@ class TestProxies(testtools.TestCase):
         whole.write_text(
             f'pid {self.directory}/pid;\n'
             'events {}\n'
-            f'http {{\naccess_log off;\n{paths}include {_SNIPPETS / "nginx.conf"};\n}}\n'
+            f'http {{\naccess_log off;\n{paths}{snippet}\n}}\n'
         )
         self.check(
             'nginx', '-t', '-c', str(whole), '-e', str(self.directory / 'log')

@@ -65,6 +65,20 @@ class TestUnit(testtools.TestCase):
         self.assertEqual('/etc/nova_accel', path.rpartition('/')[0])
         self.assertTrue((_INSTALLED / pathlib.Path(path).name).is_file())
 
+    def test_its_directories(self) -> None:
+        """Nobody else reaches the sockets, and no disk is filled."""
+        parser = configparser.RawConfigParser()
+        parser.read(_INSTALLED / 'nova-accel-api-uwsgi.ini')
+        self.assertEqual(
+            f'/run/{self.service["RuntimeDirectory"]}',
+            parser['uwsgi']['sockets'],
+        )
+        self.assertEqual('0700', self.service['RuntimeDirectoryMode'])
+        self.assertEqual('600', parser['uwsgi']['chmod-socket'])
+        place, _, options = self.service['TemporaryFileSystem'].partition(':')
+        self.assertEqual('/tmp', place)
+        self.assertIn('size=', options)
+
     def test_systemd_understands_it(self) -> None:
         program = shutil.which('systemd-analyze')
         if program is None:
@@ -141,6 +155,7 @@ class TestUnit(testtools.TestCase):
         (self.directory / 'pool.ini').write_text(
             sample.replace('controller.example.com:6666', f'127.0.0.1:{port}')
             .replace('/etc/nova_accel/', '')
+            .replace('/run/nova-accel-api', str(self.directory))
             .replace('[uwsgi]', f'[uwsgi]\nvirtualenv = {sys.prefix}')
         )
         return port

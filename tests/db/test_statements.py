@@ -274,7 +274,14 @@ class LifeTestCase(base.DatabaseTestCase):
                     functools.partial(host_arqs.release, *request.key, 1),
                 ),
             )
-        ] + [('take a turn', lambda: turn.take(f'stock {self.lives}', 60))]
+        ] + [
+            ('take a turn', lambda: turn.take(f'stock {self.lives}', 60)),
+            ('be alone', self.be_alone),
+        ]
+
+    def be_alone(self) -> None:
+        with turn.alone(f'region {self.lives}', 60, AssertionError()):
+            pass
 
     def life_of_an_attribute(self) -> list[tuple[str, Callable[[], Any]]]:
         deployable_uuid = self.deployable_uuid()

@@ -21,6 +21,7 @@ as the rules are: until the policy file is looked at again.
 from collections.abc import Mapping
 import functools
 import re
+import threading
 import time
 from typing import Any
 
@@ -50,6 +51,8 @@ class _Enforcer(policy.Enforcer):
     _looked_at = -_FRESH_S
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # While the rules are loaded, most of them are missing for a moment.
+        self._lock = threading.RLock()
         self._decisions: dict[tuple[str, _Caller], bool] = {}
         super().__init__(*args, **kwargs)
 
@@ -61,16 +64,15 @@ class _Enforcer(policy.Enforcer):
 
     def allows(self, context: caller.Caller, rule: str) -> bool:
         """Whether the rule lets the caller do it in the caller's project."""
-        self.load_rules()
-        # A thread that replaces these meanwhile has newer rules.
-        decisions = self._decisions
         key = rule, _caller(context)
-        decision = decisions.get(key)
-        if decision is None:
-            target: Mapping[str, Any] = {'project_id': context.project_id}
-            decision = bool(self.authorize(rule, target, context))
-            if len(decisions) < _MOST_DECISIONS:
-                decisions[key] = decision
+        with self._lock:
+            self.load_rules()
+            decision = self._decisions.get(key)
+            if decision is None:
+                target: Mapping[str, Any] = {'project_id': context.project_id}
+                decision = bool(self.authorize(rule, target, context))
+                if len(self._decisions) < _MOST_DECISIONS:
+                    self._decisions[key] = decision
         return decision
 
 

@@ -13,10 +13,13 @@
 """Who may do what, by default and by the operator's file."""
 
 import collections
+from concurrent import futures
 import inspect
 import os
 import pathlib
+import threading
 import time
+from typing import Any
 
 import fixtures
 import testscenarios
@@ -244,6 +247,40 @@ class EnforcerTest(base.ApiTestCase):
         now += 1.0
         self.ok('GET', '/device_profiles', roles=('operator',))
         self.refused(403, 'GET', '/device_profiles', roles=('auditor',))
+
+    def test_no_thread_sees_rules_that_another_one_is_loading(self) -> None:
+        """The defaults come last, and a rule that is missing says no."""
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        rules = path / 'policy.yaml'
+        rules.write_text('"nova_accel:device:list": "role:auditor"')
+        policy.get_enforcer()
+        conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
+        self.addCleanup(conf.CONF.clear_override, 'policy_file', 'oslo_policy')
+        policy.get_enforcer.cache_clear()
+        self.addCleanup(policy.get_enforcer.cache_clear)
+        enforcer = policy.get_enforcer()
+        loading, go_on = threading.Event(), threading.Event()
+        record = enforcer._record_file_rules
+
+        def pause(*args: Any) -> None:
+            loading.set()
+            go_on.wait(1)
+            record(*args)
+
+        self.useFixture(
+            fixtures.MockPatchObject(enforcer, '_record_file_rules', pause)
+        )
+        rule = 'nova_accel:device_profile:list'
+        with futures.ThreadPoolExecutor() as threads:
+            first = threads.submit(
+                policy.allows, base.a_caller(base.ADMIN), rule
+            )
+            self.assertTrue(loading.wait(30))
+            # As if this thread had looked at the file a moment ago.
+            enforcer._looked_at = time.monotonic()
+            self.assertTrue(policy.allows(base.a_caller(base.READER), rule))
+            go_on.set()
+            self.assertTrue(first.result())
 
     def test_a_decision_is_for_those_that_the_rules_cannot_tell_apart(
         self,

@@ -64,11 +64,12 @@ def place() -> Iterator[None]:
 
     :raises TooBusy: all are taken
     """
-    _PLACES.take()
+    places = _PLACES
+    places.take()
     try:
         yield
     finally:
-        _PLACES.give_back()
+        places.give_back()
 
 
 def _most(threads: int) -> int:

@@ -445,12 +445,13 @@ class TestWaitingCalls(PoolTestCase):
         with futures.ThreadPoolExecutor(len(uuids)) as threads:
             asked = [threads.submit(self.program, uuid) for uuid in uuids]
             health = self.pool.url.replace('accelerator', 'healthcheck')
-            others = 0
+            beside = 0
             while not all(each.done() for each in asked):
                 requests.get(health, timeout=30).raise_for_status()
                 self.ok('GET', '/devices')
-                others += 1
-        self.assertGreater(others, _WORKERS)
+                # They were answered while somebody still waited.
+                beside += not all(each.done() for each in asked)
+        self.assertGreaterEqual(beside, 1)
         answers = [each.result() for each in asked]
         for answer in answers:
             self.assertEqual(

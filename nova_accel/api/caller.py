@@ -45,9 +45,15 @@ class Caller(context.RequestContext):
         self._request = request
 
     def to_policy_values(self) -> Any:
-        """The values that rules see: also ``is_admin``, as Nova's rules do."""
+        """The values that rules see, beside those of all services.
+
+        They are ``is_admin``, as in Nova's rules; and the names of the users,
+        by which a rule can bind a user to a host.
+        """
         values = super().to_policy_values()
         values['is_admin'] = self.is_admin
+        values['user_name'] = self.user_name
+        values['service_user_name'] = self.service_user_name
         return values
 
     def for_nova(self) -> 'nova_context.RequestContext':

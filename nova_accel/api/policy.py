@@ -16,9 +16,12 @@ oslo.policy takes 0.1 ms for a decision, and Nova asks for seven in the life of
 a server. A decision depends on the rules and on what the token says of its
 user, and the same services ask again and again. So decisions are kept as long
 as the rules are: until the policy file is looked at again.
+
+A rule compares the caller with the *target*: the caller's own project, and the
+host that the path of the call names. So a rule can let a user speak for one
+host alone.
 """
 
-from collections.abc import Mapping
 import functools
 import re
 import threading
@@ -53,7 +56,7 @@ class _Enforcer(policy.Enforcer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # While the rules are loaded, most of them are missing for a moment.
         self._lock = threading.RLock()
-        self._decisions: dict[tuple[str, _Caller], bool] = {}
+        self._decisions: dict[tuple[str, str | None, _Caller], bool] = {}
         super().__init__(*args, **kwargs)
 
     def load_rules(self, force_reload: bool = False) -> None:
@@ -62,14 +65,19 @@ class _Enforcer(policy.Enforcer):
             self._looked_at = time.monotonic()
             self._decisions = {}
 
-    def allows(self, context: caller.Caller, rule: str) -> bool:
+    def allows(
+        self, context: caller.Caller, rule: str, hostname: str | None
+    ) -> bool:
         """Whether the rule lets the caller do it in the caller's project."""
-        key = rule, _caller(context)
+        key = rule, hostname, _caller(context)
         with self._lock:
             self.load_rules()
             decision = self._decisions.get(key)
             if decision is None:
-                target: Mapping[str, Any] = {'project_id': context.project_id}
+                target: dict[str, Any] = {'project_id': context.project_id}
+                # Without a host a rule that names it says no.
+                if hostname is not None:
+                    target['hostname'] = hostname
                 decision = bool(self.authorize(rule, target, context))
                 if len(self._decisions) < _MOST_DECISIONS:
                     self._decisions[key] = decision
@@ -80,6 +88,7 @@ def _caller(context: caller.Caller) -> _Caller:
     """The values of ``to_policy_values()``: rules can see no others."""
     return (
         context.user_id,
+        context.user_name,
         context.user_domain_id,
         context.system_scope,
         context.domain_id,
@@ -88,6 +97,7 @@ def _caller(context: caller.Caller) -> _Caller:
         tuple(context.roles),
         context.is_admin_project,
         context.service_user_id,
+        context.service_user_name,
         context.service_user_domain_id,
         context.service_project_id,
         context.service_project_domain_id,
@@ -109,17 +119,22 @@ def authorize(
     rule: str,
     or_rule: str | None = None,
     refusal: str | None = None,
+    hostname: str | None = None,
 ) -> None:
     """Make sure that the caller may do it in the caller's own project.
 
     :param or_rule: another rule that is enough
     :param refusal: what to say instead of the first rule's name
+    :param hostname: the host that the caller speaks of, None if of no one host
     :raises HTTPForbidden: the rules say no.
     """
-    if allows(context, rule):
+    if allows(context, rule, hostname):
         return
-    if or_rule is None or not allows(context, or_rule):
-        raise webob.exc.HTTPForbidden(refusal or denial(rule, or_rule))
+    if or_rule is None or not allows(context, or_rule, hostname):
+        told = refusal or denial(rule, or_rule)
+        if hostname is not None:
+            told += f'; user {context.user_name} asked for host {hostname}'
+        raise webob.exc.HTTPForbidden(told)
 
 
 def denial(rule: str, or_rule: str | None = None) -> str:
@@ -138,6 +153,8 @@ def _with_roles(rule: str) -> str:
     return f'{rule}, which needs {some} {", ".join(roles)}'
 
 
-def allows(context: caller.Caller, rule: str) -> bool:
-    """Whether the rule says yes."""
-    return get_enforcer().allows(context, rule)
+def allows(
+    context: caller.Caller, rule: str, hostname: str | None = None
+) -> bool:
+    """Whether the rule says yes; see :func:`authorize`."""
+    return get_enforcer().allows(context, rule, hostname)

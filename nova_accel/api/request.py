@@ -54,8 +54,12 @@ def authorize(
 ) -> caller.Caller:
     """Make sure that the caller may make this call.
 
+    If the path names a host, the rule knows for which one the call is. All
+    that such a call changes is checked to be of this host.
+
     :param refusal: what to say instead of the rule's name
     :returns: the caller
+    :raises InvalidRequest: the path names what cannot be a host.
     :raises HTTPForbidden: the policy says no.
     """
     asker = context(request)
@@ -64,7 +68,13 @@ def authorize(
         raise TypeError(
             f'{matched.summary}: anyone may, so no policy is asked'
         )
-    policy.authorize(asker, matched.rule, matched.or_rule, refusal)
+    policy.authorize(
+        asker,
+        matched.rule,
+        matched.or_rule,
+        refusal,
+        path_hostname(request) if 'hostname' in request.urlvars else None,
+    )
     return asker
 
 

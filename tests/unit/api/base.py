@@ -13,6 +13,7 @@
 """Requests of the API without its paste pipeline, on a real database."""
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 import json
 from typing import Any
 
@@ -179,11 +180,13 @@ class ApiTestCase(ConfiguredTestCase):
         token: bool = False,
         version: str | None = '2.3',
         raw: bytes | None = None,
+        said: Mapping[str, str] | None = None,
     ) -> webob.Response:
         """The answer to a request below ``/accelerator/v2``.
 
         :param token: whether Nova vouches for it with a service token
         :param raw: a body that is not JSON
+        :param said: what else ``authtoken`` says of the caller
         """
         request = webob.Request.blank(
             path, method=method, base_url='http://HOST/accelerator/v2'
@@ -197,6 +200,7 @@ class ApiTestCase(ConfiguredTestCase):
             caller_headers(
                 roles, project, service_roles=('service',) if token else ()
             )
+            | (said or {})
         )
         answer = request.get_response(self.api)
         # Whose text is not always UTF-8.

@@ -20,7 +20,9 @@ from unit.api import base
 _REQUEST = {
     **base.caller_headers(base.MEMBER, service_roles=base.SERVICE),
     'HTTP_X_AUTH_TOKEN': 'token',
+    'HTTP_X_USER_NAME': 'demo',
     'HTTP_X_USER_DOMAIN_ID': 'domain',
+    'HTTP_X_SERVICE_USER_NAME': 'nova',
     'HTTP_OPENSTACK_SYSTEM_SCOPE': 'all',
     'HTTP_X_SERVICE_CATALOG': '[{"type": "image"}, {"type": "other"}]',
     'REMOTE_ADDR': '192.0.2.1',
@@ -33,9 +35,13 @@ _REQUEST = {
 class TestCaller(testtools.TestCase):
     def test_rules_see_what_they_see_in_nova(self) -> None:
         self.assertEqual(
-            nova_context.RequestContext.from_environ(
-                _REQUEST, is_admin=False
-            ).to_policy_values(),
+            {
+                **nova_context.RequestContext.from_environ(
+                    _REQUEST, is_admin=False
+                ).to_policy_values(),
+                'user_name': 'demo',
+                'service_user_name': 'nova',
+            },
             caller.of({**_REQUEST}).to_policy_values(),
         )
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import fixtures
 import testscenarios
+import webob
 
 from nova_accel import conf
 from nova_accel.api import policies
@@ -191,6 +192,31 @@ _CALLERS: dict[str, tuple[tuple[str, ...], bool]] = {
 }
 
 
+#: The operator's rules by which each host has a user, as the manual has them.
+_ONE_USER_PER_HOST = (
+    pathlib.Path(__file__).parents[3]
+    / 'doc/source/admin/snippets/one-user-per-host.yaml'
+)
+
+
+class OperatorsRules(fixtures.Fixture):
+    """A policy file of the operator's, which is empty at first."""
+
+    def _setUp(self) -> None:
+        folder = self.useFixture(fixtures.TempDir()).path
+        self.path = pathlib.Path(folder) / 'policy.yaml'
+        self.write('{}')
+        # It registers the options.
+        policy.get_enforcer()
+        conf.CONF.set_override('policy_file', str(self.path), 'oslo_policy')
+        self.addCleanup(conf.CONF.clear_override, 'policy_file', 'oslo_policy')
+        policy.get_enforcer.cache_clear()
+        self.addCleanup(policy.get_enforcer.cache_clear)
+
+    def write(self, rules: str) -> None:
+        self.path.write_text(rules, 'utf-8')
+
+
 class DefaultsTest(testscenarios.WithScenarios, base.ApiTestCase):
     scenarios = [
         (f'{call},{caller}', {'name': call, 'caller': caller})
@@ -214,36 +240,76 @@ class DefaultsTest(testscenarios.WithScenarios, base.ApiTestCase):
         )
 
 
+class OneUserPerHostTest(testscenarios.WithScenarios, base.ApiTestCase):
+    """Two hosts with a service user each, by the rules of the manual."""
+
+    #: The calls of a host, by their names above.
+    scenarios = [
+        (call, {'name': call})
+        for call, (_method, path, _body, _allowed) in _CALLS.items()
+        if path.startswith(f'/hosts/{base.HOSTNAME}')
+        and call != 'get_binding'
+    ]
+    name: str
+
+    def setUp(self) -> None:
+        super().setUp()
+        rules = self.useFixture(OperatorsRules())
+        rules.write(_ONE_USER_PER_HOST.read_text('utf-8'))
+
+    def ask(self, user: str, **said: str) -> webob.Response:
+        method, path, body, _allowed = _CALLS[self.name]
+        return self.call(
+            method,
+            path,
+            body,
+            roles=base.SERVICE,
+            said={
+                'HTTP_X_USER_NAME': user,
+                'HTTP_X_USER_DOMAIN_ID': 'default',
+                **said,
+            },
+        )
+
+    def test_a_host_speaks_for_itself(self) -> None:
+        own = self.ask(f'accel-{base.HOSTNAME}')
+        self.assertNotEqual(403, own.status_int, own.text)
+
+    def test_no_host_speaks_for_another(self) -> None:
+        refused = self.ask('accel-compute-2')
+        self.assertEqual(403, refused.status_int, refused.text)
+        self.assertIn(
+            f'user accel-compute-2 asked for host {base.HOSTNAME}',
+            refused.text,
+        )
+
+    def test_nobody_else_does_by_a_name_alone(self) -> None:
+        user = f'accel-{base.HOSTNAME}'
+        for said in (
+            {'HTTP_X_USER_DOMAIN_ID': 'of-a-tenant'},
+            {'HTTP_X_ROLES': 'member'},
+        ):
+            self.assertEqual(403, self.ask(user, **said).status_int, said)
+        self.assertEqual(403, self.ask('').status_int)
+
+
 class EnforcerTest(base.ApiTestCase):
     def test_the_operator_may_change_a_rule(self) -> None:
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        rules = path / 'policy.yaml'
-        rules.write_text('"nova_accel:device_profile:list": "role:auditor"')
-        # It registers the options.
-        policy.get_enforcer()
-        conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
-        self.addCleanup(conf.CONF.clear_override, 'policy_file', 'oslo_policy')
-        policy.get_enforcer.cache_clear()
-        self.addCleanup(policy.get_enforcer.cache_clear)
+        rules = self.useFixture(OperatorsRules())
+        rules.write('"nova_accel:device_profile:list": "role:auditor"')
         self.refused(403, 'GET', '/device_profiles')
         self.ok('GET', '/device_profiles', roles=('auditor',))
 
     def test_a_changed_rule_is_heard_of_within_a_second(self) -> None:
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        rules = path / 'policy.yaml'
-        rules.write_text('"nova_accel:device_profile:list": "role:auditor"')
-        policy.get_enforcer()
-        conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
-        self.addCleanup(conf.CONF.clear_override, 'policy_file', 'oslo_policy')
-        policy.get_enforcer.cache_clear()
-        self.addCleanup(policy.get_enforcer.cache_clear)
+        rules = self.useFixture(OperatorsRules())
+        rules.write('"nova_accel:device_profile:list": "role:auditor"')
         now = time.monotonic()
         self.useFixture(fixtures.MonkeyPatch('time.monotonic', lambda: now))
         self.refused(403, 'GET', '/device_profiles', roles=('operator',))
-        rules.write_text('"nova_accel:device_profile:list": "role:operator"')
+        rules.write('"nova_accel:device_profile:list": "role:operator"')
         # Its time of change may have whole seconds.
         later = time.time() + 10
-        os.utime(rules, (later, later))
+        os.utime(rules.path, (later, later))
         now += 1.0
         self.ok('GET', '/device_profiles', roles=('operator',))
         self.refused(403, 'GET', '/device_profiles', roles=('auditor',))
@@ -308,6 +374,17 @@ class EnforcerTest(base.ApiTestCase):
             setattr(context, name, other)
             self.assertNotEqual(seen, policy._caller(context), name)
             setattr(context, name, value)
+
+    def test_a_decision_is_for_one_host(self) -> None:
+        """Otherwise it would be given for another host, too."""
+        rules = self.useFixture(OperatorsRules())
+        rules.write('"nova_accel:host:report": "user_name:%(hostname)s"')
+        context = base.a_caller(HTTP_X_USER_NAME='compute-1')
+        rule = 'nova_accel:host:report'
+        for _twice in range(2):
+            self.assertTrue(policy.allows(context, rule, 'compute-1'))
+            self.assertFalse(policy.allows(context, rule, 'compute-2'))
+            self.assertFalse(policy.allows(context, rule))
 
     def test_a_system_token_is_out_of_scope(self) -> None:
         context = base.a_caller()

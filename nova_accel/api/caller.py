@@ -50,11 +50,12 @@ class Caller(context.RequestContext):
         They are ``is_admin``, as in Nova's rules; and the names of the users,
         by which a rule can bind a user to a host.
         """
-        values = super().to_policy_values()
-        values['is_admin'] = self.is_admin
-        values['user_name'] = self.user_name
-        values['service_user_name'] = self.service_user_name
-        return values
+        return {
+            **super().to_policy_values(),
+            'is_admin': self.is_admin,
+            'user_name': self.user_name,
+            'service_user_name': self.service_user_name,
+        }
 
     def for_nova(self) -> 'nova_context.RequestContext':
         """The same caller, as Nova's own filter describes it.

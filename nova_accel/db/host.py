@@ -28,6 +28,8 @@ from nova_accel.db import schema
 from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import inventory
+from nova_accel.db.rows import other_hosts
+from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
 from nova_accel.model import host_contract
 from nova_accel.model import standing_orders
@@ -93,8 +95,9 @@ def report(
     :returns: the orders. None if further parts are to come, and None if the
         orders and the digest are unchanged, by one statement
     :raises NotFound: the devices have changed, and are not given
-    :raises Conflict: a device is another host's; or the parts before are not
-        known, so that the host has to begin the report again
+    :raises Conflict: the compute node, or something of the devices, is another
+        host's; or the parts before are not known, so that the host has to
+        begin the report again
     """
     is_last = part is None or others is not None
     facts = {
@@ -116,8 +119,10 @@ def report(
                 f'{digest}'
             )
         _put_host(connection, hostname, facts, part, is_last)
+        wanted = reported_rows.rows(hostname, devices)
+        other_hosts.check(connection, hostname, node_uuid, wanted)
         inventory.replace(
-            connection, hostname, devices, others or () if is_last else None
+            connection, hostname, wanted, others or () if is_last else None
         )
         if not is_last:
             return None

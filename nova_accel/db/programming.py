@@ -34,6 +34,7 @@ CONF = conf.CONF
 
 _TABLE = schema.PROGRAMMINGS
 _DEPLOYABLES = schema.DEPLOYABLES
+_DEVICES = schema.DEVICES
 
 #: The keys that programmings can be sorted by.
 SORT_KEYS = pages.columns(
@@ -77,14 +78,27 @@ def note(hostname: str, record: programming_record.Record) -> None:
     The same again changes nothing, and a programming that has ended stays so.
     So the host may tell these in any order, and more than once.
 
-    :raises Conflict: it is another host's
+    :raises Conflict: it is another host's, or of another host's device
     """
     ended = {'finished_at': record.finished_at, 'failure': record.failure}
     with engine.writer() as connection:
-        known_host = connection.scalar(
-            sa.select(_TABLE.c.hostname).where(_TABLE.c.uuid == record.uuid)
-        )
+        known_host, of_device = connection.execute(
+            sa.select(
+                sa.select(_TABLE.c.hostname)
+                .where(_TABLE.c.uuid == record.uuid)
+                .scalar_subquery(),
+                # None if the device is gone.
+                sa.select(_DEVICES.c.hostname)
+                .where(_DEVICES.c.uuid == record.device_uuid)
+                .scalar_subquery(),
+            )
+        ).one()
         if known_host is None:
+            if of_device not in (None, hostname):
+                raise exceptions.Conflict(
+                    f'programming {record.uuid} is of device '
+                    f'{record.device_uuid}, which belongs to host {of_device}'
+                )
             _insert(
                 connection,
                 {
@@ -100,7 +114,7 @@ def note(hostname: str, record: programming_record.Record) -> None:
                     **ended,
                 },
             )
-            _forget_old(connection, record)
+            _forget_old(connection, hostname, record)
         elif known_host != hostname:
             raise exceptions.Conflict(
                 f'programming {record.uuid} belongs to host {known_host}'
@@ -117,14 +131,17 @@ def note(hostname: str, record: programming_record.Record) -> None:
 
 
 def _forget_old(
-    connection: sa.Connection, record: programming_record.Record
+    connection: sa.Connection,
+    hostname: str,
+    record: programming_record.Record,
 ) -> None:
-    """Keep only the newest programmings of a region.
+    """Keep only the newest programmings of a region by its host.
 
     Their numbers tell which are newer, since the times are by the hosts'
     clocks.
     """
     of_region = (
+        _TABLE.c.hostname == hostname,
         _TABLE.c.device_uuid == record.device_uuid,
         _TABLE.c.region == record.region,
     )

@@ -12,12 +12,14 @@
 
 """Devices of a host as their drivers find them: facts, no opinions."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import enum
 from typing import Any
 
+from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
@@ -170,3 +172,34 @@ class Device:
                 for deployable in self.deployables
             ],
         }
+
+
+def check_derived(
+    hostname: str, node_uuid: str, devices: Iterable[Mapping[str, Any]]
+) -> None:
+    """Check that the uuids of reported devices are of their compute node.
+
+    So no host takes the uuid of a device that another host has, or will have.
+
+    :param node_uuid: the uuid of the compute node that reports
+    :param devices: in the form of :meth:`Device.to_report`
+    :raises Conflict: names a device, or a deployable of it
+    """
+    for device in devices:
+        name = device['name']
+        derived = [(device['uuid'], naming.derived_uuid(node_uuid, name))] + [
+            (
+                deployable['uuid'],
+                naming.derived_uuid(
+                    node_uuid, name, 'deployable', deployable['name']
+                ),
+            )
+            for deployable in device['deployables']
+        ]
+        for uuid, own in derived:
+            if uuid != own:
+                raise exceptions.Conflict(
+                    f'{uuid} of device {name} is not derived from compute '
+                    f'node {node_uuid}: host {hostname} may only report '
+                    'devices of its own'
+                )

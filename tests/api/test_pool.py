@@ -247,7 +247,7 @@ class TestPool(PoolTestCase):
 
     def programming(self) -> None:
         """The host is asked, and nobody answers."""
-        uuid = base.numbered_uuid(2)
+        uuid = base.DEPLOYABLE
         patch = [
             {
                 'op': 'replace',
@@ -362,7 +362,7 @@ class TestStop(PoolTestCase):
             asked = threads.submit(
                 self.ask,
                 'POST',
-                f'/fpga/{base.numbered_uuid(2)}',
+                f'/fpga/{base.DEPLOYABLE}',
                 {'glance_bitstream_uuid': base.NOBODY},
             )
             time.sleep(_TIMEOUT_S / 2)

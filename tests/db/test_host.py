@@ -318,22 +318,59 @@ class TestReport(base.DatabaseTestCase):
         )
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())
 
-    def test_device_of_another_host(self) -> None:
+    def test_nothing_of_another_host(self) -> None:
+        """The host that has it is named, and nothing is changed."""
         TWO_FPGAS.report()
+        other = reports.SimulatedHost('compute-2')
+        other.report()
         before = self.everything()
-        devices = self.reported(TWO_FPGAS.layout().rp_uuids)
-        error = self.assertRaises(
-            exceptions.Conflict,
-            host.report,
-            'compute-2',
-            TWO_FPGAS.node_uuid,
-            'compute-2',
-            devices,
-            'digest',
-        )
-        self.assertIn('belongs to host compute-1', str(error))
-        self.assertIn('nova-accel-manage host forget', str(error))
-        self.assertEqual(before, self.everything())
+        [own] = other.reported()
+        device, *_others = TWO_FPGAS.reported()
+        [deployable] = own['deployables']
+        of_first = device['deployables'][0]
+        handle = of_first['attach_handles'][0]
+
+        def with_(**fields: Any) -> list[dict[str, Any]]:
+            return [{**own, 'deployables': [{**deployable, **fields}]}]
+
+        for devices, node_uuid, what in (
+            (
+                [own],
+                TWO_FPGAS.node_uuid,
+                f'compute node {TWO_FPGAS.node_uuid}',
+            ),
+            ([device], other.node_uuid, f'device {device["uuid"]}'),
+            (
+                with_(rp_uuid=of_first['rp_uuid']),
+                other.node_uuid,
+                f'resource provider {of_first["rp_uuid"]}',
+            ),
+            (
+                with_(rp_uuid=TWO_FPGAS.node_uuid),
+                other.node_uuid,
+                f'compute node {TWO_FPGAS.node_uuid}',
+            ),
+            (
+                with_(attach_handles=[handle]),
+                other.node_uuid,
+                f'attach handle {handle["uuid"]}',
+            ),
+        ):
+            error = self.assertRaises(
+                exceptions.Conflict,
+                host.report,
+                'compute-2',
+                node_uuid,
+                'compute-2',
+                devices,
+                'digest',
+            )
+            self.assertEqual(
+                f'{what} belongs to host compute-1: if that is a former name '
+                'of compute-2, have "nova-accel-manage host forget" forget it',
+                str(error),
+            )
+            self.assertEqual(before, self.everything())
 
     def test_attach_handle_of_another_host(self) -> None:
         TWO_FPGAS.report()

@@ -100,6 +100,38 @@ class TestKept(base.DatabaseTestCase):
         self.assertEqual(1, len(programming.get_all()))
 
 
+class TestAnothersDevice(base.DatabaseTestCase):
+    """A host writes no history of a device that another host has."""
+
+    scenarios = database.SCENARIOS
+
+    def test_a_device_that_another_host_has(self) -> None:
+        _HOST.report()
+        forged = record()
+        error = self.assertRaises(
+            exceptions.Conflict, programming.note, 'compute-2', forged
+        )
+        self.assertEqual(
+            f'programming {forged.uuid} is of device {forged.device_uuid}, '
+            'which belongs to host compute-1',
+            str(error),
+        )
+        self.assertEqual([], programming.get_all())
+        programming.note('compute-1', forged)
+
+    def test_a_device_that_is_gone(self) -> None:
+        """Nobody's records are forgotten for those of another host."""
+        programming.CONF.set_override('programmings_kept', 1, 'nova_accel')
+        self.addCleanup(
+            programming.CONF.clear_override, 'programmings_kept', 'nova_accel'
+        )
+        own = record()
+        programming.note('compute-1', own)
+        for _number in range(3):
+            programming.note('compute-2', record())
+        self.assertIn(own.uuid, {row['uuid'] for row in programming.get_all()})
+
+
 class TestNote(base.DatabaseTestCase):
     scenarios = database.SCENARIOS
 

@@ -22,6 +22,7 @@ from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
+from nova_accel.model import hardware
 from nova_accel.model import host_contract
 from nova_accel.model import programming_record
 
@@ -30,6 +31,9 @@ def report(req: webob.Request) -> webob.Response:
     request.authorize(req)
     hostname = request.path_hostname(req)
     body = request.json_body(req)
+    hardware.check_derived(
+        hostname, body['node_uuid'], body.get('devices', ())
+    )
     orders = host_db.report(
         hostname=hostname,
         node_uuid=body['node_uuid'],

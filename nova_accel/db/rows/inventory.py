@@ -48,7 +48,7 @@ _AT_ONCE = 4096
 def replace(
     connection: sa.Connection,
     hostname: str,
-    devices: Sequence[Mapping[str, Any]],
+    wanted: Mapping[sa.Table, reported_rows.Rows],
     others: Collection[str] | None = (),
 ) -> None:
     """Make the rows of a locked host match its report.
@@ -59,18 +59,14 @@ def replace(
     taken may be reported under another uuid: then the ARQ follows it. A
     device that is disabled may be, too: then that stays disabled.
 
-    :param devices: in the form of
-        :meth:`nova_accel.model.hardware.Device.to_report`
+    :param wanted: the rows of the report, of which none is another host's
     :param others: the uuids of further devices, which stay as they are; None
         if all others do
-    :raises Conflict: a device is another host's, or one of the others is not
-        known
+    :raises Conflict: one of the others is not known
     """
-    wanted = reported_rows.rows(hostname, devices)
     present = _present(connection, hostname, wanted, others)
     known = {table: present[table] | wanted[table] for table in wanted}
     _leave(present, others or ())
-    _check_own(hostname, present[_DEVICES])
     _put_devices(connection, hostname, wanted[_DEVICES], present[_DEVICES])
     _put(
         connection,
@@ -210,7 +206,7 @@ def _present(
     wanted: Mapping[sa.Table, reported_rows.Rows],
     others: Collection[str] | None,
 ) -> dict[sa.Table, reported_rows.Rows]:
-    """The rows that a report is about, those of other hosts' devices too.
+    """The rows that a report is about.
 
     A handle may be of another device of the host until now.
 
@@ -228,25 +224,12 @@ def _present(
         )
     deployables = _DEPLOYABLES.join(_DEVICES)
     return {
-        _DEVICES: _read(
-            connection, _DEVICES, _DEVICES, sa.or_(here, is_reported)
-        ),
+        _DEVICES: _read(connection, _DEVICES, _DEVICES, here),
         _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here),
         _HANDLES: _read(
             connection, _HANDLES, deployables.join(_HANDLES), of_handles
         ),
     }
-
-
-def _check_own(hostname: str, devices: reported_rows.Rows) -> None:
-    """:raises Conflict: names a device that is another host's"""
-    for uuid, device in devices.items():
-        if device['hostname'] != hostname:
-            raise exceptions.Conflict(
-                f'device {uuid} belongs to host {device["hostname"]}: if that '
-                f'is a former name of {hostname}, have "nova-accel-manage '
-                'host forget" forget it'
-            )
 
 
 def _leave(

@@ -30,6 +30,7 @@ from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import host_contract
+from nova_accel.model import naming
 from rig import quick_database
 from unit.api import described
 
@@ -52,9 +53,15 @@ GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
 TRAITS = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG']
 
 
+#: The device and the deployable of the host's report.
+DEVICE = naming.derived_uuid(NODE, 'pci_0000_0c_00_0')
+DEPLOYABLE = naming.derived_uuid(
+    NODE, 'pci_0000_0c_00_0', 'deployable', 'region0'
+)
+
 #: What a host says of a programming that has ended.
 RECORD = {
-    'device_uuid': '00000000-0000-4000-8000-000000000001',
+    'device_uuid': DEVICE,
     'region': 'region0',
     'bitstream_id': NOBODY,
     'project_id': PROJECT,
@@ -80,7 +87,7 @@ def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
         'digest': f'digest-{functions}-{is_cleaned}',
         'devices': [
             {
-                'uuid': numbered_uuid(1),
+                'uuid': DEVICE,
                 'name': 'pci_0000_0c_00_0',
                 'type': 'FPGA',
                 'vendor_id': '8086',
@@ -94,7 +101,7 @@ def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
                 'attributes': {'firmware': '1.2.3'},
                 'deployables': [
                     {
-                        'uuid': numbered_uuid(2),
+                        'uuid': DEPLOYABLE,
                         'name': 'region0',
                         'rp_uuid': RP,
                         'resource_class': 'FPGA',

@@ -17,7 +17,7 @@ from typing import Any
 from unit import message_bus
 from unit.api import base
 
-DEPLOYABLE = base.numbered_uuid(2)
+DEPLOYABLE = base.DEPLOYABLE
 BITSTREAM = base.numbered_uuid(77)
 
 

@@ -38,7 +38,7 @@ _TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?')
 _INSTANCE = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
 _ARQS = '/accelerator_requests'
 _PROFILES = '/device_profiles'
-_DEVICE = f'/devices/{base.numbered_uuid(1)}'
+_DEVICE = f'/devices/{base.DEVICE}'
 _DEPLOYABLE = f'/deployables/{programming.DEPLOYABLE}'
 _DRAIN = f'/hosts/{base.HOSTNAME}/drain'
 
@@ -108,6 +108,8 @@ class ExamplesTest(programming.ProgrammingTestCase):
         uuid = found[0]
         if uuid.startswith('00000000-') or uuid in (
             base.NODE,
+            base.DEVICE,
+            base.DEPLOYABLE,
             base.RP,
             base.INSTANCE,
             base.NOBODY,

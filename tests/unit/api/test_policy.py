@@ -32,8 +32,8 @@ from nova_accel.api import routes
 from unit.api import base
 
 _PROFILE = [{'name': 'other', 'groups': [base.GROUP]}]
-_DEVICE = f'/devices/{base.numbered_uuid(1)}'
-_DEPLOYABLE = f'/deployables/{base.numbered_uuid(2)}'
+_DEVICE = f'/devices/{base.DEVICE}'
+_DEPLOYABLE = f'/deployables/{base.DEPLOYABLE}'
 _ATTRIBUTE = f'/attributes/{base.NOBODY}'
 _BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
 

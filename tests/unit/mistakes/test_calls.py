@@ -19,8 +19,8 @@ from unit.mistakes import base
 
 _mistake = base.mistake
 
-_DEVICE = api_base.numbered_uuid(1)
-_DEPLOYABLE = api_base.numbered_uuid(2)
+_DEVICE = api_base.DEVICE
+_DEPLOYABLE = api_base.DEPLOYABLE
 
 
 class TestRole(

@@ -16,6 +16,7 @@ import uuid
 
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
 from nova_accel.model import naming
@@ -184,3 +185,33 @@ class TestToReport(testtools.TestCase):
         [here] = report(NODE_UUID, an_fpga(0x81))
         [there] = report(other, an_fpga(0x81))
         self.assertEqual(set(), set(uuids_of(here)) & set(uuids_of(there)))
+
+
+class TestCheckDerived(testtools.TestCase):
+    def test_what_is_reported(self):
+        hardware.check_derived(
+            'c1',
+            NODE_UUID,
+            report(NODE_UUID, an_fpga(0x81), an_fpga(0x82)),
+        )
+
+    def test_each_uuid_is_of_the_node_and_of_its_own_name(self):
+        for change in (
+            lambda entry: entry.update(name='pci_0000_82_00_0'),
+            lambda entry: entry.update(uuid=NODE_UUID),
+            lambda entry: entry['deployables'][1].update(uuid=NODE_UUID),
+            lambda entry: entry['deployables'][0].update(name='region1'),
+            # Both with the same uuid.
+            lambda entry: entry['deployables'][1].update(uuid=entry['uuid']),
+        ):
+            [entry] = report(NODE_UUID, an_fpga(0x81))
+            change(entry)
+            fault = self.assertRaises(
+                exceptions.Conflict,
+                hardware.check_derived,
+                'c1',
+                NODE_UUID,
+                [entry],
+            )
+            self.assertIn(entry['name'], str(fault))
+            self.assertIn('host c1', str(fault))

@@ -231,7 +231,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.assertNotIn('chosen_because', self.ok('GET', path, version='2.6'))
 
     def test_the_reason_tells_nothing_of_others_devices(self) -> None:
-        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
+        self.ok('POST', f'/devices/{base.DEVICE}/disable')
         arq = self.create_arq()
         self.bind(arq)
         self.assertIn('0 are free (2 disabled', self.log.output)
@@ -247,7 +247,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
         """Of a bound one no more than of one that is bound to nothing."""
         bound, failed = [self.create_arq() for _number in range(2)]
         self.bind(bound)
-        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
+        self.ok('POST', f'/devices/{base.DEVICE}/disable')
         self.bind(failed, instance=_INSTANCE_2)
         for roles in (base.MANAGER, base.MEMBER, base.READER):
             for query in (

@@ -15,7 +15,7 @@ from typing import Any
 
 from unit.api import base
 
-_DEPLOYABLE = base.numbered_uuid(2)
+_DEPLOYABLE = base.DEPLOYABLE
 _PATH = '/attributes'
 
 

@@ -43,7 +43,7 @@ class DeployableTest(programming.ProgrammingTestCase):
                 {
                     'hostname': base.HOSTNAME,
                     'region': 'region0',
-                    'device_uuid': base.numbered_uuid(1),
+                    'device_uuid': base.DEVICE,
                     'num_accelerators_in_use': 1,
                 },
             ),
@@ -96,7 +96,7 @@ class DeployableTest(programming.ProgrammingTestCase):
         for query, amount in (
             (f'hostname={base.HOSTNAME}', 1),
             ('hostname=compute-2', 0),
-            (f'device_uuid={base.numbered_uuid(1)}', 1),
+            (f'device_uuid={base.DEVICE}', 1),
             (f'bitstream_id={programming.BITSTREAM}', 0),
         ):
             self.assertEqual(

@@ -15,7 +15,7 @@ from typing import Any
 
 from unit.api import base
 
-_UUID = base.numbered_uuid(1)
+_UUID = base.DEVICE
 _PATH = f'/devices/{_UUID}'
 
 

@@ -69,7 +69,7 @@ class DrainTest(base.ApiTestCase):
     def test_the_host_is_told(self) -> None:
         self.ask('PUT', body=_BODY)
         self.assertEqual(
-            [base.numbered_uuid(1)], self.report_host()['orders']['disabled']
+            [base.DEVICE], self.report_host()['orders']['disabled']
         )
 
     def test_refused(self) -> None:

@@ -328,6 +328,20 @@ class HostTest(base.ApiTestCase):
         )
         self.assertEqual(409, answer.status_int, answer.text)
 
+    def test_takes_no_uuid_that_is_of_another_compute_node(self) -> None:
+        """Also of a device that its own host has not reported yet."""
+        report = base.report()
+        path = '/hosts/compute-2'
+        report['node_uuid'] = base.NOBODY
+        text = self.refused(409, 'PUT', path, report, roles=base.SERVICE)
+        self.assertEqual(
+            f'{base.DEVICE} of device pci_0000_0c_00_0 is not derived from '
+            f'compute node {base.NOBODY}: host compute-2 may only report '
+            'devices of its own',
+            text,
+        )
+        self.report_host()
+
     def test_programming(self) -> None:
         path = f'{_PATH}/programmings/{base.NOBODY}'
         begun = {**base.RECORD, 'finished_at': None, 'failure': None}

@@ -81,7 +81,7 @@ class ExplainTest(base.ApiTestCase):
                         'resource_class': 'FPGA',
                         'total': 2,
                         'free': 2,
-                        'device_uuids': [base.numbered_uuid(1)],
+                        'device_uuids': [base.DEVICE],
                         'reasons': [],
                     }
                 ],
@@ -114,7 +114,7 @@ class ExplainTest(base.ApiTestCase):
             [(here, [[]]), ([], [['2 are wanted and 1 are free (1 in use)']])],
             self.explain()[:2],
         )
-        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
+        self.ok('POST', f'/devices/{base.DEVICE}/disable')
         self.assertEqual(
             (
                 [],
@@ -127,7 +127,7 @@ class ExplainTest(base.ApiTestCase):
             ),
             self.explain()[0],
         )
-        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/enable')
+        self.ok('POST', f'/devices/{base.DEVICE}/enable')
         self.useFixture(base.SilentHosts())
         self.assertEqual(
             ([], [['its host does not report']]), self.explain()[0]

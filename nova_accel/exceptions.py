@@ -24,6 +24,7 @@ a better text. Both are printable, because Nova logs them, and hosts, tools and
 tenants have a say in them.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 from typing import Self
 
@@ -102,6 +103,23 @@ class NotAllowed(AcceleratorError):
     """The caller does not have the right to do this (HTTP 403)."""
 
     PUBLIC: ClassVar[str | None] = None
+
+
+class OverQuota(NotAllowed):
+    """A project would have more accelerators than it may (HTTP 403).
+
+    :ivar over: resource class -> the limit that would be exceeded
+    """
+
+    def __init__(
+        self,
+        text: str = '',
+        over: Mapping[str, int] | None = None,
+        *,
+        public: str | None = None,
+    ) -> None:
+        super().__init__(text, public=public)
+        self.over = over or {}
 
 
 class Conflict(AcceleratorError):

@@ -52,6 +52,7 @@ _FAULTS = {
         exceptions.InvalidDeviceProfile,
         exceptions.InvalidName,
         exceptions.NotFound,
+        exceptions.OverQuota,
         exceptions.Conflict,
         exceptions.StaleAttempt,
         exceptions.FarAttempt,
@@ -261,6 +262,7 @@ class AcceleratorApi:
         asked: device_profile.Asked,
         allocations: Iterable[provider_allocation.ProviderAllocation],
         numa_nodes: frozenset[int] = frozenset(),
+        is_new: bool = False,
     ) -> tuple[arq_types.Arq, ...]:
         """Create, match and bind the ARQs of an instance on this host.
 
@@ -268,11 +270,13 @@ class AcceleratorApi:
             binding; the API refuses an older one than it knows
         :param numa_nodes: those of this host that have the guest's cells, none
             if they do not matter
+        :param is_new: whether the limits of the project matter: the instance
+            does not have the ARQs already
         :returns: the bound ARQs, the same ones for the same attempt; ARQs of
             groups without a profile have an empty profile name
         :raises AcceleratorError: nothing is held (StaleAttempt, NotFound,
-            NoAssignment, AcceleratorsBusy, InvalidRequest), or the result is
-            unknown (ServiceUnavailable).
+            NoAssignment, AcceleratorsBusy, OverQuota, InvalidRequest), or the
+            result is unknown (ServiceUnavailable).
         """
         answer = self._call(
             'PUT',
@@ -290,6 +294,7 @@ class AcceleratorApi:
                         if numa_nodes
                         else {}
                     ),
+                    **_newness(is_new),
                 },
                 self._agreement.contract,
             ),
@@ -302,20 +307,29 @@ class AcceleratorApi:
         role: arq_types.Role,
         attempt: int,
         arq_uuids: Iterable[str],
+        is_new: bool = False,
     ) -> tuple[arq_types.Arq, ...]:
         """Take over ARQs that Nova's Cyborg client bound, for later release.
 
         :param attempt: as for :meth:`acquire`
+        :param is_new: as for :meth:`acquire`
         :returns: the bound ARQs
         :raises AcceleratorError: none is adopted (StaleAttempt, NotFound,
-            Conflict, InvalidRequest), or the result is unknown
+            Conflict, OverQuota, InvalidRequest), or the result is unknown
             (ServiceUnavailable).
         """
         return _arqs(
             self._call(
                 'PUT',
                 f'{self._binding(instance_uuid, role)}/arqs',
-                json={'attempt': attempt, 'arqs': list(arq_uuids)},
+                json=host_contract.acquired(
+                    {
+                        'attempt': attempt,
+                        'arqs': list(arq_uuids),
+                        **_newness(is_new),
+                    },
+                    self._agreement.contract,
+                ),
             )
         )
 
@@ -432,6 +446,10 @@ def _content(response: Any) -> Any:
     raise _fault(response)
 
 
+def _newness(is_new: bool) -> dict[str, bool]:
+    return {host_contract.IS_NEW: True} if is_new else {}
+
+
 def _arqs(answer: Mapping[str, Any]) -> tuple[arq_types.Arq, ...]:
     return tuple(arq_types.Arq.from_dict(value) for value in answer['arqs'])
 
@@ -443,6 +461,9 @@ def _fault(response: Any) -> exceptions.AcceleratorError:
         # Cyborg's clients expect the message as JSON inside JSON.
         text = json.loads(body['error_message'])['faultstring']
         kind = _FAULTS[body['error_code']]
+        if kind is exceptions.OverQuota:
+            # It has the amounts of the project alone.
+            return kind.for_all(text)
         # The text is for the host, so it must not become the public one.
         fault = kind(
             text, public=kind.PUBLIC or exceptions.AcceleratorError.PUBLIC

@@ -38,6 +38,7 @@ from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
+from nova_accel.db.rows import project_quota
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import group_division
@@ -96,16 +97,21 @@ class Request:
 
 
 @engine.retried
-def acquire(request: Request) -> list[arq_rows.ArqRow]:
+def acquire(
+    request: Request, limits_of_project: Mapping[str, int] | None = None
+) -> list[arq_rows.ArqRow]:
     """Bind what the request asks for; the same again changes nothing.
 
     A newer attempt that asks for the same keeps what an older one got. Units
     that the ports of the instance hold do not count.
 
+    :param limits_of_project: resource class -> how many units the project may
+        have, if the instance is to be counted
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released,
         or was another request's
     :raises FarAttempt: no host can have counted so far
+    :raises OverQuota: the project may not have as many
     :raises NotFound: there is no such device profile, or no such provider
     :raises NoAssignment: the groups do not match the allocations
     :raises AcceleratorsBusy: fewer handles are free than were allocated
@@ -114,12 +120,14 @@ def acquire(request: Request) -> list[arq_rows.ArqRow]:
         admitted = fence.admit(connection, request.key, request.attempt)
         request = _without_ports(connection, request)
         if admitted is fence.Admitted.FIRST:
+            _count(connection, request, limits_of_project)
             _bind(connection, request)
         else:
             held = arq_rows.lock(connection, *fence.where(_ARQS, request.key))
             if not _suffices(request, held):
                 if admitted is fence.Admitted.REPEATED:
                     raise fence.taken(connection, request.key, request.attempt)
+                _count(connection, request, limits_of_project)
                 arq_rows.delete(connection, [row['uuid'] for row in held])
                 _bind(connection, request)
         return arq_rows.read(connection, *fence.where(_ARQS, request.key))
@@ -131,6 +139,7 @@ def adopt(
     attempt: int,
     uuids: Collection[str],
     from_role: str | None = None,
+    limits_of_project: Mapping[str, int] | None = None,
 ) -> list[arq_rows.ArqRow]:
     """Give ARQs that the instance has on the host to a binding.
 
@@ -141,7 +150,9 @@ def adopt(
     :param from_role: the role that the host moves the ARQs from, if it does.
         All attempts at this role up to this one are then over. The ARQs may be
         in any role, as the host may not have told of all its moves.
+    :param limits_of_project: as for :func:`acquire`
     :returns: the ARQs, all Bound
+    :raises OverQuota: the project may not have as many
     :raises StaleAttempt: a newer attempt is known, or this one is released,
         or was another request's
     :raises FarAttempt: no host can have counted so far
@@ -153,7 +164,7 @@ def adopt(
         if admitted is not fence.Admitted.REPEATED:
             if from_role is not None:
                 fence.close(connection, (*key[:2], from_role), attempt)
-            _adopt(connection, key, uuids, from_role)
+            _adopt(connection, key, uuids, from_role, limits_of_project or {})
         found = arq_rows.read(connection, *fence.where(_ARQS, key))
         if {row['uuid'] for row in found} != set(uuids):
             raise fence.taken(connection, key, attempt)
@@ -308,6 +319,24 @@ def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
     )
 
 
+def _count(
+    connection: sa.Connection,
+    request: Request,
+    limits_of_project: Mapping[str, int] | None,
+) -> None:
+    """:raises OverQuota: the project may not have as many"""
+    wanted: collections.Counter[str] = collections.Counter()
+    for allocation in request.allocations:
+        wanted.update(allocation.resources)
+    project_quota.check(
+        connection,
+        request.project_id,
+        request.key,
+        limits_of_project or {},
+        wanted,
+    )
+
+
 def _bind(connection: sa.Connection, request: Request) -> None:
     profile = _profile(connection, request)
     stock = free_handles.read(
@@ -411,6 +440,7 @@ def _adopt(
     key: fence.Key,
     uuids: Collection[str],
     from_role: str | None,
+    limits_of_project: Mapping[str, int],
 ) -> None:
     rows = {
         row['uuid']: row
@@ -426,6 +456,17 @@ def _adopt(
         if uuid not in rows:
             raise arq_rows.not_found(uuid)
         _check_adoptable(rows[uuid], key, from_role)
+    # All ARQs of an instance are of one project.
+    for project_id in {rows[uuid]['project_id'] for uuid in uuids} - {None}:
+        project_quota.check(
+            connection,
+            str(project_id),
+            key,
+            limits_of_project,
+            collections.Counter(
+                rows[uuid]['resource_class'] for uuid in uuids
+            ),
+        )
     arq_rows.delete(connection, rows.keys() - set(uuids))
     connection.execute(
         sa.update(_ARQS)

@@ -303,6 +303,14 @@ TURNS = _table(
     sa.Column('taken_at', utc_datetime.UtcDateTime, nullable=False),
 )
 
+#: How often the accelerators of a project were counted for its limits. Each
+#: count changes the row, so that no two are made at once.
+QUOTA_COUNTS = _table(
+    'quota_counts',
+    sa.Column('project_id', sa.String(255), nullable=False, unique=True),
+    sa.Column('number', sa.BigInteger, nullable=False),
+)
+
 #: The findings of all hosts: model/finding.py.
 FINDINGS = _table(
     'findings',

@@ -27,7 +27,7 @@ import re
 from typing import Any
 
 #: The contract of this release.
-NEWEST = 2
+NEWEST = 3
 
 #: The contract of the release that says no number.
 FIRST = 0
@@ -49,8 +49,11 @@ DEPLOYABLE_SINCE: Mapping[str, int] = {}
 HANDLE_SINCE: Mapping[str, int] = {}
 FINDING_SINCE: Mapping[str, int] = {}
 
+#: The key of a request for a server that has not had the accelerators before.
+IS_NEW = 'is_new'
+
 #: The same of a request for accelerators.
-ACQUIRE_SINCE: Mapping[str, int] = {'numa_nodes': 1}
+ACQUIRE_SINCE: Mapping[str, int] = {'numa_nodes': 1, IS_NEW: 3}
 
 #: The list that a part has of smaller parts -> the keys of these.
 _PARTS = {

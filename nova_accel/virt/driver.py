@@ -283,6 +283,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             faults.as_failed()
             if self._rebuilds_in_place(instance)
             else faults.as_unavailable(),
+            faults.as_aborted(instance.uuid),
             instance_event.told(context, instance),
         ):
             yield

@@ -70,6 +70,22 @@ def as_failed() -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
+def as_aborted(instance_uuid: str) -> Iterator[None]:
+    """Translate the fault that every other host would be answered, too.
+
+    :raises BuildAbortException: the project may not have the accelerators.
+        Nova tries no other host, and the server's owner reads why.
+    """
+    try:
+        yield
+    except exceptions.OverQuota as error:
+        LOG.error('Accelerators cannot be had: %s', error)
+        raise exception.BuildAbortException(
+            instance_uuid=instance_uuid, reason=public(error)
+        ) from error
+
+
+@contextlib.contextmanager
 def _translated(otherwise: type[exception.NovaException]) -> Iterator[None]:
     try:
         yield

@@ -176,11 +176,11 @@ class OsAcc:
         taken = self._not_held(instance.uuid)
         profile = server_request.profile(instance.flavor, found)
         if profile is not None and found.ours:
-            self._attachments.adopt(instance.uuid, found.ours)
+            self._attachments.adopt(instance.uuid, found.ours, is_new=True)
         elif profile is not None and (
             allocations or arq_types.Role.ACTIVE in taken
         ):
-            self.acquire(instance, profile, allocations)
+            self.acquire(instance, profile, allocations, is_new=True)
         elif profile is not None:
             # Nova removes the allocations of a server whose rebuild failed.
             LOG.warning(
@@ -237,15 +237,20 @@ class OsAcc:
         asked: device_profile.Asked,
         allocations: Iterable[provider_allocation.ProviderAllocation],
         role: arq_types.Role = arq_types.Role.ACTIVE,
+        is_new: bool = False,
     ) -> None:
         """Bind the instance's ARQs.
 
+        :param is_new: whether the limits of the project matter: they do for
+            what the instance does not hold yet, here or on another host
         :raises AcceleratorError: the instance holds no more than before.
         """
         self.initialize()
         owner = instance.uuid, instance.project_id
         near = self._cells.numa_nodes(instance, role)
-        self._attachments.acquire(*owner, asked, allocations, role, near)
+        self._attachments.acquire(
+            *owner, asked, allocations, role, near, is_new
+        )
 
     def ready(
         self,

@@ -14,6 +14,7 @@ import ast
 import inspect
 import pathlib
 import pickle
+import re
 
 import testtools
 
@@ -91,7 +92,69 @@ def shipped():
     ]
 
 
+#: What names something that tenants do not know, in an expression.
+_SECRETS = (
+    'address',
+    'device_uuid',
+    'functions',
+    'host',
+    'instance',
+    'node',
+    'project',
+    'rp_uuid',
+    'uuid',
+)
+
+#: What tells a tenant of others.
+_NEIGHBOURS = re.compile('(other|another|other\'s) (project|tenant|server)')
+
+#: Expressions that name only what the tenant itself has or has named.
+_OWN = {
+    # An ARQ of the project, and the instance that has it.
+    "row['uuid']",
+    "row['instance_uuid']",
+}
+
+
+def public_texts(source):
+    """The expressions by which a module says what tenants read."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            if getattr(node.func, 'attr', None) == 'for_all':
+                yield from node.args[:1]
+            for keyword in node.keywords:
+                if keyword.arg == 'public':
+                    yield keyword.value
+
+
+def told_too_much(text):
+    """What of an expression a tenant must not read."""
+    found = []
+    for node in ast.walk(text):
+        if isinstance(node, ast.FormattedValue):
+            shown = ast.unparse(node.value)
+            if shown not in _OWN and any(each in shown for each in _SECRETS):
+                found.append(shown)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [
+                match[0] for match in _NEIGHBOURS.finditer(node.value)
+            ]
+    return found
+
+
 class TestExceptions(testtools.TestCase):
+    def test_no_public_text_names_what_is_not_the_tenants(self):
+        for path in shipped():
+            for text in public_texts(path.read_text('utf-8')):
+                self.assertEqual(
+                    [], told_too_much(text), f'{path}:{text.lineno}'
+                )
+
+    def test_no_default_does(self):
+        for each in CLASSES.values():
+            if each.PUBLIC is not None:
+                self.assertIsNone(_NEIGHBOURS.search(each.PUBLIC), each)
+
     def test_every_exception_is_raised_somewhere(self):
         raised = set().union(
             *(raised_in(path.read_text('utf-8')) for path in shipped())
@@ -135,6 +198,7 @@ class TestExceptions(testtools.TestCase):
             },
             family(exceptions.Conflict),
         )
+        self.assertEqual({'OverQuota'}, family(exceptions.NotAllowed))
         self.assertEqual({'BitstreamNotFound'}, family(exceptions.NotFound))
         self.assertEqual(
             {'CyborgAgentUnavailable', 'NoAnswerInTime', 'TooBusy'},
@@ -166,6 +230,7 @@ class TestExceptions(testtools.TestCase):
             exceptions.InvalidDeviceProfile,
             exceptions.NotFound,
             exceptions.NotAllowed,
+            exceptions.OverQuota,
             exceptions.InvalidTransition,
         }
         for each in CLASSES.values():
@@ -179,6 +244,40 @@ class TestExceptions(testtools.TestCase):
                     ('compute-1', 'why'), (str(fault), fault.public)
                 )
             self.assertEqual('why', each.for_all('why').public)
+
+
+class TestPublicTexts(testtools.TestCase):
+    """The search itself: what it would miss would pass unseen."""
+
+    def told(self, source):
+        return [
+            found
+            for text in public_texts(source)
+            for found in told_too_much(text)
+        ]
+
+    def test_found(self):
+        for source, expected in (
+            ('E("x", public=f"{row.hostname} is away")', 'row.hostname'),
+            ('E.for_all(f"{found[\'device_uuid\']} is")', None),
+            ('E("x", public=("it" f" is {handle.address}"))', None),
+            (
+                'E("x", public="a server of another project has it")',
+                'another project',
+            ),
+        ):
+            found = self.told(source)
+            self.assertEqual(1, len(found), source)
+            self.assertIn(expected or found[0], found)
+
+    def test_not_found(self):
+        for source in (
+            'E(f"{row.hostname} is away")',
+            'E(f"{row.hostname}", public="it is away")',
+            'E.for_all(f"ARQ {row[\'uuid\']} is bound")',
+            'E("x", public=f"limit {limit}")',
+        ):
+            self.assertEqual([], self.told(source), source)
 
 
 class TestRaisedIn(testtools.TestCase):

@@ -39,6 +39,11 @@ CONF = conf.CONF
 #: Seconds that a programming takes at most beside the wait for its end.
 _AROUND_S = 60
 
+_IN_USE = (
+    'its region cannot be programmed now: not only this server uses it. Ask '
+    'an administrator'
+)
+
 
 def program(
     context: caller.Caller, uuid: str, bitstream_uuid: str
@@ -172,21 +177,27 @@ def _owner(
     if found['region'] is None and not policy.allows(
         context, policies.LOAD_SHELL
     ):
-        raise exceptions.Conflict.for_all(
+        raise exceptions.Conflict(
             f'deployable {found["uuid"]} is in no region that can be '
-            'programmed'
+            'programmed',
+            public='it is in no region that can be programmed',
         )
     if len(own) < len(holders):
-        raise exceptions.Conflict.for_all(
-            _in_use(found, 'a server of another project')
-        )
+        raise _in_use(found, 'a server of another project')
     if len(own) > 1:
-        raise exceptions.Conflict.for_all(_in_use(found, 'several servers'))
+        raise _in_use(found, 'several servers')
     return next(iter(own), None)
 
 
-def _in_use(found: deployable_db.DeployableRow, whose: str) -> str:
-    return (
+def _in_use(
+    found: deployable_db.DeployableRow, whose: str
+) -> exceptions.Conflict:
+    """The fault for a region of which not only the caller's server has any.
+
+    A tenant reads neither whose the others are nor what the card is.
+    """
+    return exceptions.Conflict(
         f'region {found["region"]} of device {found["device_uuid"]} is '
-        f'in use by {whose}'
+        f'in use by {whose}',
+        public=_IN_USE,
     )

@@ -16,13 +16,18 @@ nova-compute acquires and releases here what an instance holds on its host. A
 call may be repeated: the attempt says whether it is the same one.
 """
 
+from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 import functools
 from typing import Any
 
 import webob
 
 from nova_accel import exceptions
+from nova_accel.api import caller
+from nova_accel.api import project_limits
 from nova_accel.api import request
 from nova_accel.api.notifications import arq_notification
 from nova_accel.api.schemas import binding as schemas
@@ -108,7 +113,21 @@ def acquire(req: webob.Request) -> webob.Response:
         numa_nodes=frozenset(map(int, body.get('numa_nodes', ()))),
     )
     with arq_notification.acquiring(context, wanted) as bound:
-        bound.extend(host_arqs.acquire(wanted))
+        if body.get('is_new') and project_limits.are_on():
+            bound.extend(
+                project_limits.counted(
+                    context,
+                    wanted.project_id,
+                    {
+                        name
+                        for each in wanted.allocations
+                        for name in each.resources
+                    },
+                    functools.partial(host_arqs.acquire, wanted),
+                )
+            )
+        else:
+            bound.extend(host_arqs.acquire(wanted))
     return _answer(bound)
 
 
@@ -129,10 +148,41 @@ def adopt(req: webob.Request) -> webob.Response:
             if arq['uuid'] not in body['arqs']
         ]
 
+    adopted = functools.partial(
+        host_arqs.adopt, key, int(body['attempt']), body['arqs'], from_role
+    )
     with arq_notification.unbinding(context, dropped):
-        return _answer(
-            host_arqs.adopt(key, int(body['attempt']), body['arqs'], from_role)
-        )
+        if body.get('is_new') and project_limits.are_on():
+            return _answer(_counted(context, body['arqs'], adopted))
+        return _answer(adopted())
+
+
+def _counted(
+    context: caller.Caller,
+    uuids: Collection[str],
+    adopted: Callable[[Mapping[str, int]], list[arq_rows.ArqRow]],
+) -> list[arq_rows.ArqRow]:
+    """Adopt ARQs within the limits of their project.
+
+    :raises OverQuota: the project would have too many
+    """
+    arqs = client_arqs.get_by_uuids(uuids)
+    # All ARQs of an instance are of one project.
+    owner = next((arq['project_id'] for arq in arqs), None)
+    if owner is None:
+        return adopted({})
+    return project_limits.counted(
+        context,
+        owner,
+        {
+            name
+            for group in device_profile.parse_groups(
+                [arq['group'] for arq in arqs]
+            )
+            for name in group.resources
+        },
+        adopted,
+    )
 
 
 def release(req: webob.Request) -> webob.Response:

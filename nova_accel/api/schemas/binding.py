@@ -34,6 +34,7 @@ ACQUIRE = scalars.strict_object(
         'project_id': scalars.NAME,
         'device_profile_name': scalars.NAME,
         'groups': device_profile.GROUPS,
+        'is_new': {'type': 'boolean'},
         'image_uuid': scalars.UUID_OR_NULL,
         'numa_nodes': {
             'type': 'array',
@@ -66,6 +67,7 @@ ACQUIRE = scalars.strict_object(
     'device_profile_name',
     'groups',
     'image_uuid',
+    'is_new',
     'numa_nodes',
 )
 
@@ -82,6 +84,8 @@ ADOPT = scalars.strict_object(
             'uniqueItems': True,
         },
         'from_role': ROLE,
+        'is_new': {'type': 'boolean'},
     },
     'from_role',
+    'is_new',
 )

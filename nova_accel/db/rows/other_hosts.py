@@ -16,7 +16,6 @@ Everything here is a part of its caller's transaction.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import sqlalchemy as sa
 

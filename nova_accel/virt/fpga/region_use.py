@@ -23,6 +23,13 @@ from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import region_target
 from nova_accel.virt.holding import holdings
 
+#: For tenants, who learn nothing of the card and its other users.
+_NO_REGION = 'its accelerator is in no region that can be programmed'
+_IN_USE = (
+    'it is not programmed: not only this server uses its region. Ask an '
+    'administrator'
+)
+
 
 class RegionUse:
     """The users of the regions of one host.
@@ -65,7 +72,8 @@ class RegionUse:
                     return target
         raise exceptions.NotFound(
             f'this host has no deployable {deployable_uuid} that can be '
-            'programmed'
+            'programmed',
+            public=_NO_REGION,
         )
 
     def target_with(
@@ -84,7 +92,7 @@ class RegionUse:
                     return target
         raise exceptions.NotFound(
             f'{handle.address} is in no region that can be programmed',
-            public='its accelerator is in no region that can be programmed',
+            public=_NO_REGION,
         )
 
     def check_free(
@@ -113,10 +121,7 @@ class RegionUse:
                         raise exceptions.Conflict(
                             f'{target} is not programmed: a server has '
                             f'{deployable.name} of it',
-                            public=(
-                                'it is not programmed: a server has '
-                                f'{deployable.name}'
-                            ),
+                            public=_IN_USE,
                         )
                     if not is_stopped:
                         self._check_own(target, asker, holder)
@@ -135,9 +140,7 @@ class RegionUse:
             raise exceptions.Conflict(
                 f'{target} is not programmed: a server of another project '
                 'has it',
-                public=(
-                    'it is not programmed: a server of another project has it'
-                ),
+                public=_IN_USE,
             )
         if (runs or not server.is_stopped) and not (
             target.driver.programs_under_guest

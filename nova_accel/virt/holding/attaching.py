@@ -85,14 +85,16 @@ class Attachments:
         allocations: Iterable[provider_allocation.ProviderAllocation],
         role: arq_types.Role = arq_types.Role.ACTIVE,
         numa_nodes: frozenset[int] = frozenset(),
+        is_new: bool = False,
     ) -> None:
         """Bind an instance's ARQs; it keeps those that it holds already.
 
         :param numa_nodes: those of the guest's cells, none if no matter
+        :param is_new: whether the limits of the project matter
         :raises Conflict: another instance of this host has what the API gave.
         :raises AcceleratorError: the instance holds no more than before.
         """
-        wanted = project_id, asked, tuple(allocations), numa_nodes
+        wanted = project_id, asked, tuple(allocations), numa_nodes, is_new
         self._hold(
             instance_uuid,
             role,
@@ -106,16 +108,18 @@ class Attachments:
         instance_uuid: str,
         arq_uuids: Collection[str],
         role: arq_types.Role = arq_types.Role.ACTIVE,
+        is_new: bool = False,
     ) -> None:
         """Hold ARQs that Nova's own Cyborg client has bound to an instance.
 
+        :param is_new: whether the limits of the project matter
         :raises AcceleratorError: the instance holds no more than before.
         """
         self._hold(
             instance_uuid,
             role,
             lambda attempt: self._api.adopt(
-                instance_uuid, role, attempt, arq_uuids
+                instance_uuid, role, attempt, arq_uuids, is_new
             ),
         )
 

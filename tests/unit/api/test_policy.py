@@ -247,8 +247,7 @@ class OneUserPerHostTest(testscenarios.WithScenarios, base.ApiTestCase):
     scenarios = [
         (call, {'name': call})
         for call, (_method, path, _body, _allowed) in _CALLS.items()
-        if path.startswith(f'/hosts/{base.HOSTNAME}')
-        and call != 'get_binding'
+        if path.startswith(f'/hosts/{base.HOSTNAME}') and call != 'get_binding'
     ]
     name: str
 

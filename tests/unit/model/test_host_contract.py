@@ -98,7 +98,7 @@ class TestSpoken(testtools.TestCase):
 
 class TestAcquired(testtools.TestCase):
     def test_the_newest_is_told_whole(self) -> None:
-        request = {'attempt': 1, 'numa_nodes': [0]}
+        request = {'attempt': 1, 'numa_nodes': [0], 'is_new': True}
         self.assertEqual(
             request, host_contract.acquired(request, host_contract.NEWEST)
         )
@@ -106,5 +106,7 @@ class TestAcquired(testtools.TestCase):
     def test_what_the_first_has_no_word_for_is_left_out(self) -> None:
         self.assertEqual(
             {'attempt': 1},
-            host_contract.acquired({'attempt': 1, 'numa_nodes': [0]}, 0),
+            host_contract.acquired(
+                {'attempt': 1, 'numa_nodes': [0], 'is_new': True}, 0
+            ),
         )

@@ -51,6 +51,10 @@ class ProgramTest(programmed.ProgrammingTestCase):
     ) -> str:
         error = self.assertRaises(kind, self.program, *args, **kwargs)
         self.assertEqual([], self.host.asked)
+        if isinstance(error, exceptions.Conflict):
+            # Tenants read neither of the card nor of its other users.
+            for secret in (base.DEVICE, base.HOSTNAME, 'project', 'region0'):
+                self.assertNotIn(secret, error.public)
         return str(error)
 
     def test_an_admin_programs_an_idle_region(self) -> None:

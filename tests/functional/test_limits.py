@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
 from nova.limit import utils as limit_utils
 from nova.tests.functional.api import client as api_client
 from oslo_limit import fixture as limit_fixture
@@ -105,6 +106,47 @@ class TestLimits(LimitsTestCase):
         )
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
         self.delete(server)
+
+
+class TestAtOnce(LimitsTestCase):
+    """All servers are counted before any of them is claimed."""
+
+    #: What counts them before the claim.
+    counts = (
+        'nova_accel.scheduler.limits.enforce',
+        'nova.limit.placement.enforce_num_instances_and_flavor',
+    )
+
+    def setUp(self):
+        super().setUp()
+        for count in self.counts:
+            self.useFixture(fixtures.MockPatch(count))
+
+    def test_boot(self):
+        first = self.boot(self.two)
+        over = self.boot(self.one, expected_state='ERROR')
+        self.assertIn(
+            'quota exceeded: class:CUSTOM_QAT: limit 2, in use 2, wanted 1',
+            over['fault']['message'],
+        )
+        # No other host is tried, and what it took is given back.
+        self.assertIn('aborted', over['fault']['message'])
+        self.assertEqual([], self.arqs(over))
+        self.assertEqual(
+            2,
+            sum(
+                sum(provider['usage'].values())
+                for host in self.computes
+                for provider in self.accelerator_providers(host)
+            ),
+        )
+        self._delete_server(over)
+        self._delete_server(first)
+        self.delete(self.boot(self.one), self.boot(self.one))
+
+
+class TestAtOnceCompat(TestAtOnce):
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
 class TestCompat(LimitsTestCase):

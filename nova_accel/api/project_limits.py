@@ -25,7 +25,6 @@ unified limits are on.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
-import functools
 from typing import TYPE_CHECKING
 from typing import TypeVar
 
@@ -138,14 +137,9 @@ def _limits(
 def _enforcer() -> 'limit.Enforcer':
     from oslo_limit import limit
 
-    _bound_waits()
-    return limit.Enforcer(lambda _project_id, names: dict.fromkeys(names, 0))
-
-
-@functools.cache
-def _bound_waits() -> None:
-    """Let no call of Keystone wait for ever, which is oslo.limit's default."""
+    # By oslo.limit's default a call of Keystone may wait for ever.
     CONF.set_default('timeout', _TIMEOUT_S, 'oslo_limit')
+    return limit.Enforcer(lambda _project_id, names: dict.fromkeys(names, 0))
 
 
 def _is_confirmed(
@@ -154,7 +148,8 @@ def _is_confirmed(
     """Whether Placement has as much allocated to the project.
 
     It has the allocations of the server by now. The database may have more,
-    until a host gives back what a deleted server has left. If Placement does not answer, the database is right.
+    until a host gives back what a deleted server has left. If Placement does
+    not answer, the database is right.
 
     :param over: resource class -> the limit that would be exceeded
     """

@@ -136,9 +136,7 @@ def told_too_much(text):
             if shown not in _OWN and any(each in shown for each in _SECRETS):
                 found.append(shown)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found += [
-                match[0] for match in _NEIGHBOURS.finditer(node.value)
-            ]
+            found += [match[0] for match in _NEIGHBOURS.finditer(node.value)]
     return found
 
 

@@ -94,3 +94,25 @@ class TestFaults(testscenarios.WithScenarios, testtools.TestCase):
 
     def test_others_are_not(self):
         self.assertRaises(KeyError, self.raised, KeyError('key'))
+
+
+class TestAborted(testtools.TestCase):
+    def test_no_other_host_is_tried_over_quota(self):
+        cause = exceptions.OverQuota.for_all('quota exceeded: class:FPGA')
+        # Nova calls the translations in this order.
+        with (
+            testtools.ExpectedException(
+                exception.BuildAbortException,
+                'Build of instance uuid aborted: quota exceeded: class:FPGA',
+            ),
+            faults.as_unavailable(),
+            faults.as_aborted('uuid'),
+        ):
+            raise cause
+
+    def test_others_are_left_alone(self):
+        with (
+            testtools.ExpectedException(exceptions.AcceleratorsBusy),
+            faults.as_aborted('uuid'),
+        ):
+            raise exceptions.AcceleratorsBusy('none is free')

@@ -40,6 +40,9 @@ from nova_accel.model import attempt_number
 from nova_accel.model import device_profile
 from nova_accel.model import provider_allocation
 
+#: The prefix of a resource class in a stored group.
+_RESOURCES = 'resources:'
+
 
 def list_bindings(req: webob.Request) -> webob.Response:
     """All bindings of a host, which compares them with its journal.
@@ -175,11 +178,10 @@ def _counted(
         context,
         owner,
         {
-            name
-            for group in device_profile.parse_groups(
-                [arq['group'] for arq in arqs]
-            )
-            for name in group.resources
+            key.removeprefix(_RESOURCES)
+            for arq in arqs
+            for key in arq['group']
+            if key.startswith(_RESOURCES)
         },
         adopted,
     )

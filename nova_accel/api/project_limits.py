@@ -71,7 +71,14 @@ def counted(
     :raises OverQuota: as ``bind``, and Placement has as much allocated
     :raises ServiceUnavailable: the limits are not known
     """
-    limits = _limits(project_id, resource_classes)
+    try:
+        limits = _limits(project_id, resource_classes)
+    except exceptions.ServiceUnavailable as unknown:
+        try:
+            # A server that has them already, here or elsewhere, gets them.
+            return bind(dict.fromkeys(resource_classes, -1))
+        except exceptions.OverQuota:
+            raise unknown from None
     try:
         return bind(limits)
     except exceptions.OverQuota as fault:

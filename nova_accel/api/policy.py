@@ -132,7 +132,8 @@ def authorize(
         return
     if or_rule is None or not allows(context, or_rule, hostname):
         told = refusal or denial(rule, or_rule)
-        if hostname is not None:
+        # A host learns which of its names the rules do not let go together.
+        if hostname is not None and 'service' in context.roles:
             told += f'; user {context.user_name} asked for host {hostname}'
         raise webob.exc.HTTPForbidden(told)
 

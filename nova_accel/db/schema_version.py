@@ -27,7 +27,7 @@ from nova_accel.db import limits
 LOG = logging.getLogger(__name__)
 
 #: The version of this release. A test compares it with the steps.
-NEWEST = '3f90a6d2c7b5'
+NEWEST = 'a94c1e5d70b3'
 
 #: alembic's own table, with one row.
 TABLE = sa.Table(

@@ -35,7 +35,7 @@ class TablesTest(base.ApiTestCase):
     def test_each_call_asks_its_rules_first(self) -> None:
         asked: list[str] = []
 
-        def allows(_context: object, rule: str) -> bool:
+        def allows(_context: object, rule: str, *_host: object) -> bool:
             asked.append(rule)
             return False
 
@@ -55,7 +55,9 @@ class TablesTest(base.ApiTestCase):
                 with fixtures.MockPatchObject(
                     policy,
                     'allows',
-                    lambda _context, rule, enough=enough: rule == enough,
+                    lambda _context, rule, *_host, enough=enough: (
+                        rule == enough
+                    ),
                 ):
                     answer = self.call(method, _filled(path), version='latest')
                 self.assertNotIn(answer.status_int, (403, 422), answer.text)

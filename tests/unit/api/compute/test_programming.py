@@ -190,7 +190,7 @@ class ProgramTest(programmed.ProgrammingTestCase):
             fixtures.MockPatchObject(
                 policy,
                 'allows',
-                lambda _context, rule: rule != policies.LOAD_SHELL,
+                lambda _context, rule, *_host: rule != policies.LOAD_SHELL,
             )
         )
         self.host.asked.clear()

@@ -118,7 +118,9 @@ class _Host:
     def boot(self, instance_uuid: str) -> list[str]:
         """The uuids of what the instance gets, wherever its cells are."""
         parts = inspect.signature(self._api.acquire).parameters
-        near = {'numa_nodes': frozenset({0})} if 'numa_nodes' in parts else {}
+        near: dict[str, Any] = (
+            {'numa_nodes': frozenset({0})} if 'numa_nodes' in parts else {}
+        )
         return [
             arq.uuid
             for arq in self._api.acquire(

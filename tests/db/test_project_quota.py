@@ -44,7 +44,11 @@ class QuotaTestCase(base.DatabaseTestCase):
         """What an instance is to have of the functions."""
         return self.request(
             self.host.allocated_functions(amount),
-            **{'device_profile_name': 'qat', **fields},
+            **{
+                'device_profile_name': 'qat',
+                'groups': [{'resources:CUSTOM_QAT': str(amount)}],
+                **fields,
+            },
         )
 
     def acquire(self, limit: int | None, *args: Any, **fields: Any) -> Any:

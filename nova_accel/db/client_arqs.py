@@ -36,6 +36,7 @@ from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import free_handles
+from nova_accel.db.rows import host_orders
 from nova_accel.model import arq_types
 from nova_accel.model import paging
 from nova_accel.model.units import handle_stock
@@ -241,6 +242,9 @@ def bind(
         )
         client_bindings.write(connection, rows, bindings, allotted.why, failed)
         attach_handle.take(connection, allotted.arqs)
+        host_orders.tell_of_bindings(
+            connection, {each['hostname'] for each in bindings.values()}
+        )
         found = (
             arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
             if read

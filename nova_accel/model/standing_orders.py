@@ -27,12 +27,15 @@ class Orders:
     must be cleaned before another guest gets them. Some of these may be
     missing on the host at the moment. ``stock`` maps some of them to the
     bitstream that is best programmed to clean them, if the host allows it.
+    ``has_unadopted`` says that clients have bound ARQs to the host that it has
+    not made its own yet. Such a binding is a change, its end is none.
     """
 
     revision: int
     disabled: frozenset[str] = frozenset()
     uncleaned: frozenset[str] = frozenset()
     stock: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    has_unadopted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, between the planes."""
@@ -41,6 +44,7 @@ class Orders:
             'disabled': sorted(self.disabled),
             'uncleaned': sorted(self.uncleaned),
             **({'stock': dict(self.stock)} if self.stock else {}),
+            **({'has_unadopted': True} if self.has_unadopted else {}),
         }
 
 
@@ -50,6 +54,7 @@ def from_dict(value: Mapping[str, Any]) -> Orders:
         value['revision'],
         frozenset(value['disabled']),
         frozenset(value['uncleaned']),
-        # An API of the release before does not say it.
+        # An API of the release before does not say them.
         value.get('stock', {}),
+        value.get('has_unadopted', False),
     )

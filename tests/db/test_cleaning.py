@@ -133,7 +133,7 @@ class TestRelease(CleaningTestCase):
             )
         client_arqs.delete_by_uuids(uuids, bound_allowed=True)
         self.assertEqual(
-            [3, 3, 0], [self.told(host).revision for host in [HOST, *others]]
+            [4, 4, 1], [self.told(host).revision for host in [HOST, *others]]
         )
         self.assertEqual(
             [1, 1, 0],

@@ -253,6 +253,24 @@ class TestBind(ArqTestCase):
             self.assertEqual(value, found[name], name)
         self.assertIsNotNone(found['updated_at'])
 
+    def test_its_host_is_told_until_it_has_adopted_them(self) -> None:
+        before = self.host.report()
+        assert before is not None
+        self.assertFalse(before.has_unadopted)
+        self.assertIsNone(self.host.report(before.revision))
+        [uuid] = self.make_arqs(1)
+        place = self.place()
+        client_arqs.bind({uuid: place})
+        told = self.host.report(before.revision)
+        assert told is not None
+        self.assertTrue(told.has_unadopted)
+        self.assertIsNone(self.host.report(told.revision))
+        key = place['instance_uuid'], self.host.hostname, 'active'
+        host_arqs.adopt(key, 1, [uuid])
+        after = self.host.report()
+        assert after is not None
+        self.assertFalse(after.has_unadopted)
+
     def test_project_of_the_instance(self) -> None:
         first, second = self.make_arqs(2)
         client_arqs.bind(

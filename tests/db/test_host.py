@@ -300,6 +300,8 @@ class TestReport(base.DatabaseTestCase):
                 statement
                 for statement in self.statements(changed.report)
                 if 'arqs' in statement
+                # But for the orders, which say whether any is unadopted.
+                and not statement.startswith('SELECT hosts.orders')
             ],
         )
 

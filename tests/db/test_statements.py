@@ -427,7 +427,7 @@ class TestNumberOfStatements(LifeTestCase):
     def test_cycle_of_novas_cyborg_client(self) -> None:
         alone = self.counts_of_a_cycle()
         self.assertEqual(
-            {'create': 2, 'bind': 4, 'get': 1, 'delete': 3}, alone
+            {'create': 2, 'bind': 5, 'get': 1, 'delete': 3}, alone
         )
         self.make_noise(reports.SimulatedHost('compute-2', (8,) * 25))
         self.assertEqual(alone, self.counts_of_a_cycle())

@@ -390,8 +390,16 @@ ORDERS = one(
                     'region may be cleaned'
                 ),
             },
+            'has_unadopted': {
+                'type': 'boolean',
+                'description': (
+                    'Whether clients have bound requests to the host that it '
+                    'has not taken over'
+                ),
+            },
         },
         'stock',
+        'has_unadopted',
     ),
 )
 

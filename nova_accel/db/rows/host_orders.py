@@ -12,10 +12,14 @@
 
 """The orders of hosts: which devices are disabled, which handles unclean.
 
+A client's binding changes them, too: its host makes the ARQs its own, or finds
+that nobody came for them.
+
 ``hosts.orders`` is their revision. Everything here is a part of its caller's
 transaction. A change of the revision locks the host.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,13 +33,19 @@ _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
+_ARQS = schema.ARQS
 
 
 def read(connection: sa.Connection, hostname: str) -> standing_orders.Orders:
     """The orders of a host that is locked."""
-    revision = connection.scalar(
-        sa.select(_HOSTS.c.orders).where(_HOSTS.c.hostname == hostname)
-    )
+    revision, has_unadopted = connection.execute(
+        sa.select(
+            _HOSTS.c.orders,
+            sa.exists().where(
+                _ARQS.c.hostname == hostname, _ARQS.c.role.is_(None)
+            ),
+        ).where(_HOSTS.c.hostname == hostname)
+    ).one()
     disabled = connection.scalars(
         sa.select(_DEVICES.c.uuid).where(
             _DEVICES.c.hostname == hostname,
@@ -51,7 +61,10 @@ def read(connection: sa.Connection, hostname: str) -> standing_orders.Orders:
         )
     )
     return standing_orders.Orders(
-        revision or 0, frozenset(disabled), frozenset(unclean)
+        revision,
+        frozenset(disabled),
+        frozenset(unclean),
+        has_unadopted=bool(has_unadopted),
     )
 
 
@@ -62,6 +75,13 @@ def next_revision(connection: sa.Connection, hostname: str) -> int:
         sa.select(_HOSTS.c.orders).where(_HOSTS.c.hostname == hostname)
     ).scalar_one()
     return revision
+
+
+def tell_of_bindings(
+    connection: sa.Connection, hostnames: Collection[str]
+) -> None:
+    """Have hosts look for ARQs that a client has bound to them."""
+    change(connection, _HOSTS.c.hostname.in_(sorted(hostnames)))
 
 
 def change(

@@ -29,6 +29,7 @@ class TestOrders(testtools.TestCase):
             UUIDS,
             UUIDS,
             st.dictionaries(st.uuids().map(str), st.uuids().map(str)),
+            st.booleans(),
         )
     )
     def test_the_same_comes_back(self, told):

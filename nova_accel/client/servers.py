@@ -15,15 +15,18 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 from typing import Any
 
 from nova import context as nova_context
 from nova import objects
 from nova.compute import vm_states
 from nova.objects import fields
+from nova.scheduler import utils
 import oslo_messaging
 
 from nova_accel import exceptions
+from nova_accel.model import counted
 from nova_accel.model import drift
 from nova_accel.model import programming_record
 
@@ -136,16 +139,75 @@ def holder(uuid: str) -> programming_record.Holder:
     )
 
 
-def of_migrations(uuids: Collection[str]) -> dict[str, str]:
-    """Migration uuid -> instance uuid, for the uuids of migrations.
+def of_migrations(uuids: Collection[str]) -> dict[str, counted.Migration]:
+    """Those of the uuids that are migrations, also deleted ones.
+
+    Nova deletes the migrations of a server with it.
 
     :raises oslo_messaging.MessagingException: Nova does not answer
     """
     if not uuids:
         return {}
     return {
-        migration.uuid: migration.instance_uuid
+        migration.uuid: counted.Migration(
+            migration.instance_uuid,
+            not migration.deleted and migration.status in drift.UNFINISHED,
+        )
         for migration in objects.MigrationList.get_by_filters(
-            nova_context.get_admin_context(), {'uuid': sorted(uuids)}
+            nova_context.get_admin_context(read_deleted='yes'),
+            {'uuid': sorted(uuids)},
         )
     }
+
+
+def deleted(uuids: Collection[str]) -> frozenset[str]:
+    """Those of the uuids that are instances which Nova has deleted.
+
+    :raises oslo_messaging.MessagingException: Nova does not answer
+    """
+    if not uuids:
+        return frozenset()
+    return frozenset(
+        instance.uuid
+        for instance in objects.InstanceList.get_by_filters(
+            nova_context.get_admin_context(read_deleted='yes'),
+            {'uuid': sorted(uuids), 'deleted': True, 'soft_deleted': False},
+            expected_attrs=[],
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Owner:
+    """Whose an instance is, and what Placement is to count of it.
+
+    ``resources`` is what the flavor asks for, but for accelerators: resource
+    class -> amount.
+    """
+
+    project_id: str
+    user_id: str
+    resources: Mapping[str, int]
+
+
+def owner(uuid: str) -> Owner:
+    """The owner of an existing instance.
+
+    :raises Conflict: there is no such instance.
+    :raises oslo_messaging.MessagingException: Nova does not answer
+    """
+    found = list(
+        objects.InstanceList.get_by_filters(
+            nova_context.get_admin_context(),
+            {'uuid': [uuid], 'deleted': False, 'soft_deleted': True},
+            expected_attrs=['flavor'],
+        )
+    )
+    if not found:
+        raise exceptions.Conflict(f'there is no server {uuid}')
+    (instance,) = found
+    return Owner(
+        instance.project_id,
+        instance.user_id,
+        utils.resources_from_flavor(instance, instance.flavor),
+    )

@@ -11,7 +11,11 @@
 # under the License.
 
 
-"""``nova-accel-manage audit``: accelerators of all hosts held for nobody."""
+"""``nova-accel-manage audit``: accelerators of all hosts held for nobody.
+
+Placement may count a unit for nobody, too, or not count one that is held.
+Hosts find that and report it; with ``--placement`` Placement is asked.
+"""
 
 import argparse
 from collections.abc import Callable
@@ -22,14 +26,19 @@ import datetime
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
+from nova_accel.cmd import fleet_reading
 from nova_accel.db import client_arqs
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import drift
+from nova_accel.model import finding as host_finding
 from nova_accel.model import host_binding
+from nova_accel.model.fleet import fleet_drift
 from nova_accel.overview import answering
+from nova_accel.overview import commands
 from nova_accel.overview import printing
 
 CONF = conf.CONF
@@ -39,6 +48,10 @@ PAGE = 100
 
 #: The age of an unbound ARQ whose creator must have died.
 FORGOTTEN_AFTER = datetime.timedelta(days=1)
+
+#: What hosts find of Placement, and what the fleet does.
+_OF_PLACEMENT = (host_finding.Kind.UNCOUNTED, host_finding.Kind.ALLOCATION)
+_COUNTS = (fleet_drift.Kind.UNCOUNTED, fleet_drift.Kind.OVERCOUNTED)
 
 COLUMNS = ('Host', 'Server', 'Role', 'ARQs', 'What is wrong', 'Remedy')
 
@@ -85,6 +98,7 @@ class Audit(answering.Answering, printing.Lister):
             action='store_true',
             help='free those that no host has to unplug first',
         )
+        commands.add_placement(parser)
         return parser
 
     def answer(self, parsed_args: argparse.Namespace) -> int:
@@ -97,7 +111,7 @@ class Audit(answering.Answering, printing.Lister):
     ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         return COLUMNS, [
             finding.row(self._remedy(finding, parsed_args.fix))
-            for finding in find()
+            for finding in find(parsed_args.placement)
         ]
 
     def _remedy(self, finding: Finding, is_to_be_fixed: bool) -> str:
@@ -113,9 +127,11 @@ class Audit(answering.Answering, printing.Lister):
         return finding.remedy
 
 
-def find() -> Iterator[Finding]:
+def find(asks_placement: bool = False) -> Iterator[Finding]:
     """All problems, by a few statements for each page of hosts.
 
+    :param asks_placement: compare what Placement counts, too, by one request
+        for each of our providers
     :raises ServiceUnavailable: the database of accelerators does not answer
     :raises ConfigurationError: Nova knows of no cell.
     """
@@ -139,6 +155,26 @@ def find() -> Iterator[Finding]:
             )
     for request in client_arqs.get_forgotten(FORGOTTEN_AFTER):
         yield _forgotten(request)
+    for found in findings.left(_OF_PLACEMENT):
+        yield Finding(
+            found.hostname,
+            found.what.instance_uuid or '',
+            '',
+            (),
+            found.what.words,
+            found.what.remedy,
+        )
+    if asks_placement:
+        for each in fleet_reading.read(asks_placement=True).drifts:
+            if each.kind in _COUNTS:
+                yield Finding(
+                    each.hostname or '',
+                    each.whose,
+                    '',
+                    (),
+                    f'{each.says}, but {each.but}',
+                    each.remedy,
+                )
 
 
 def _check(

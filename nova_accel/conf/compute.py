@@ -73,9 +73,11 @@ or start, and their accelerators then have other PCI addresses.
         help=(
             'The minimum time in seconds between two comparisons of the '
             'accelerators in use on this host with the existing instances. '
-            'Leaked accelerators are freed. The comparison is a part of the '
-            'report, see report_interval_s, and asks Placement once for '
-            'each resource provider of an accelerator.'
+            'Leaked accelerators are freed, and lost allocations are made '
+            'again. The comparison is a part of the report, see '
+            'report_interval_s, and asks Placement once for each resource '
+            'provider of an accelerator. It is made sooner if a guest could '
+            'not be made, or if the last one has left something to repair.'
         ),
     ),
     cfg.IntOpt(

@@ -12,6 +12,8 @@
 
 """The findings of all hosts: :mod:`nova_accel.model.finding`."""
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 
 from nova_accel.db import engine
@@ -30,6 +32,17 @@ _ALL = sa.select(
     _FINDINGS.c.instance_uuid,
     _FINDINGS.c.device,
 ).order_by(_FINDINGS.c.hostname, _FINDINGS.c.id)
+
+
+@engine.retried
+def left(kinds: Collection[finding.Kind]) -> list[fleet_sources.Found]:
+    """The findings of some kinds that hosts have not repaired, as by read."""
+    with engine.reader() as connection:
+        return read_on(
+            connection,
+            _FINDINGS.c.kind.in_(kinds),
+            _FINDINGS.c.is_repaired.is_(False),
+        )
 
 
 @engine.retried

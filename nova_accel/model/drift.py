@@ -173,6 +173,18 @@ class Host:
     servers: Mapping[str, Server]
     guests: Collection[str]
 
+    @property
+    def awaits_adoption(self) -> bool:
+        """Whether ARQs that Nova bound wait for a server or their end."""
+        return any(
+            listed.role is None
+            and (
+                (server := self.servers.get(listed.instance_uuid)) is None
+                or server.is_busy
+            )
+            for listed in self.listed
+        )
+
     def repairs(self) -> list[Repair]:
         """The repairs to make, in this order."""
         return [*self._of_held(), *self._of_listed()]
@@ -287,21 +299,3 @@ def orphans(ours: Iterable[str], *held: Collection[str]) -> list[str]:
         an owner
     """
     return [uuid for uuid in ours if not any(uuid in some for some in held)]
-
-
-def stale_consumers(host: Host, consumers: Iterable[str]) -> list[str]:
-    """Instances with an allocation on a host that is not theirs any more.
-
-    A consumer that is no instance may be a migration, or a server that Nova is
-    about to create. Nova's own audit takes care of it.
-    """
-    bound = {binding.instance_uuid for binding in (*host.held, *host.listed)}
-    bound.update(instance_uuid for instance_uuid, _role in host.journaled)
-    return [
-        uuid
-        for uuid in consumers
-        if uuid in host.servers
-        and uuid not in bound
-        and uuid not in host.guests
-        and leak(arq_types.Role.ACTIVE, host.servers[uuid], host.name)
-    ]

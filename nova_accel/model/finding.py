@@ -54,7 +54,9 @@ class Kind(enum.StrEnum):
     NOT_TAKEN_OVER = 'not_taken_over'
     #: A mediated device was nobody's.
     MDEV = 'mdev'
-    #: Placement counted units of a server that has left the host.
+    #: Placement does not count units that a server holds.
+    UNCOUNTED = 'uncounted'
+    #: Placement counted units that nobody needs.
     ALLOCATION = 'allocation'
     #: A device that the configuration names is not offered.
     REFUSED = 'refused'
@@ -120,6 +122,10 @@ _REMEDIES: Mapping[str, str] = {
         'device'
     ),
     Kind.MDEV: 'the host tries again; if it goes on, look at the device',
+    Kind.UNCOUNTED: (
+        'the host tries again; if it goes on, migrate or delete one of the '
+        'servers that Placement counts there'
+    ),
     Kind.ALLOCATION: 'the host tries again; if it goes on, look at its log',
     Kind.REFUSED: (
         'cure what the host says, or take the device out of device_spec'

@@ -16,8 +16,10 @@ import collections
 from collections.abc import Mapping
 import dataclasses
 import functools
+import threading
 
 from nova_accel.model import attach_handle
+from nova_accel.model import counted
 from nova_accel.model import hardware
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
@@ -130,13 +132,17 @@ class Board:
     The publisher replaces each as a whole, and everybody else reads it.
     ``orders`` is None before the API's first answer. ``unjournaled`` are the
     bindings of the API's last list that the journal lacked, adopted or not;
-    None before the first list. All parts add to ``findings``, and the
-    publisher reports them.
+    None before the first list. ``uncounted`` are the units that instances
+    hold and that Placement has not allocated to them; None before the first
+    look. Whoever sees a reason to compare the host soon sets ``doubt``. All
+    parts add to ``findings``, and the publisher reports them.
     """
 
     view: View
     orders: standing_orders.Orders | None = None
     unjournaled: tuple[host_binding.Binding, ...] | None = None
+    uncounted: counted.Units | None = None
+    doubt: threading.Event = dataclasses.field(default_factory=threading.Event)
     findings: host_findings.Findings = dataclasses.field(
         default_factory=host_findings.Findings
     )

@@ -13,10 +13,11 @@
 """How many units of each resource provider new servers can get.
 
 A unit that an instance holds counts where Placement has allocated it, even if
-its device has changed since. Any other unit counts where it would be handed
-out, and is reserved while it cannot be. So Placement's own computation, total
-- reserved - used, gives the number of units that are free, and is never
-negative.
+its device has changed since. It is reserved there if Placement has lost the
+allocation. Any other unit counts where it would be handed out, and is reserved
+while it cannot be. So Placement's own computation, total - reserved - used,
+gives the number of units that are free. It is negative only while Placement
+has promised another server a unit whose allocation is lost.
 """
 
 import collections
@@ -35,7 +36,10 @@ _Inventories = dict[str, dict[str, Units]]
 
 
 def inventories(
-    layout: provider_layout.Layout, unusable: Set[str], held: Held
+    layout: provider_layout.Layout,
+    unusable: Set[str],
+    held: Held,
+    uncounted: Mapping[Place, int],
 ) -> _Inventories:
     """The inventories of the layout's providers, and of others in use.
 
@@ -43,6 +47,8 @@ def inventories(
     out.
 
     :param unusable: the uuids of the attach handles that nobody may get
+    :param uncounted: the units that instances hold and that Placement has not
+        allocated to them
     """
     totals = {
         provider.uuid: collections.Counter(provider.totals)
@@ -62,10 +68,11 @@ def inventories(
         for uuid in unusable
         if uuid in layout.places and uuid not in held
     )
+    reserved.update(uncounted)
     return {
         rp_uuid: {
             resource_class: Units(
-                total, reserved[Place(rp_uuid, resource_class)]
+                total, min(total, reserved[Place(rp_uuid, resource_class)])
             )
             for resource_class, total in classes.items()
             if total
@@ -80,6 +87,9 @@ def keep_reserved(
     """Keep units reserved that are so already and that nobody holds.
 
     For use while the reasons for the reservations are not known.
+
+    :param held: the units that are known to be allocated; others may be
+        reserved because they are not
     """
     used = collections.Counter(held.values())
     return {

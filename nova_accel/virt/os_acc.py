@@ -175,21 +175,29 @@ class OsAcc:
         """
         taken = self._not_held(instance.uuid)
         profile = server_request.profile(instance.flavor, found)
-        if profile is not None and found.ours:
-            self._attachments.adopt(instance.uuid, found.ours, is_new=True)
-        elif profile is not None and (
-            allocations or arq_types.Role.ACTIVE in taken
-        ):
-            self.acquire(instance, profile, allocations, is_new=True)
-        elif profile is not None:
-            # Nova removes the allocations of a server whose rebuild failed.
-            LOG.warning(
-                'Instance %s keeps its accelerators, although '
-                'Placement has none allocated to it',
-                instance.uuid,
-            )
-        with self._begun(context, instance, taken, keeps):
-            yield
+        try:
+            if profile is not None and found.ours:
+                self._attachments.adopt(
+                    instance.uuid, found.ours, is_new=True
+                )
+            elif profile is not None and (
+                allocations or arq_types.Role.ACTIVE in taken
+            ):
+                self.acquire(instance, profile, allocations, is_new=True)
+            elif profile is not None:
+                # Nova removes those of a server whose rebuild failed.
+                LOG.warning(
+                    'Instance %s keeps its accelerators, although '
+                    'Placement has none allocated to it',
+                    instance.uuid,
+                )
+            with self._begun(context, instance, taken, keeps):
+                yield
+        except BaseException:
+            # It had no free unit, or Nova is about to lose its allocations.
+            if profile is not None:
+                self._board.doubt.set()
+            raise
 
     @contextlib.contextmanager
     def regained(

@@ -245,7 +245,7 @@ class Cloud(fixtures.Fixture):
 
     def leftovers(self) -> list[str]:
         """Should be empty when there are no instances."""
-        # What a migration that was cut short has is for Nova's own audit.
+        # What a migration that was cut short has waits for a second look.
         migrations = {migration.uuid for migration in self.nova.migrations}
         return [
             *self.drift(),
@@ -456,6 +456,10 @@ class Cloud(fixtures.Fixture):
             }
         }
 
+    def get_providers_in_tree(self, _context: Any, _rp_uuid: str) -> list[Any]:
+        """All of them are ours."""
+        return []
+
     def remove_resources_from_instance_allocation(
         self, _context: Any, consumer_uuid: str, resources: Any
     ) -> None:
@@ -478,14 +482,16 @@ class Cloud(fixtures.Fixture):
         return [
             instance
             for instance in self.nova.instances.values()
-            if instance.uuid in filters['uuid']
+            # Those that are deleted are forgotten.
+            if instance.uuid in filters['uuid'] and not filters['deleted']
         ]
 
     def _migrations(self, _context: Any, filters: Any) -> list[Any]:
         return [
             migration
             for migration in self.nova.migrations
-            if migration.status in filters['status']
+            if migration.uuid in filters.get('uuid', migration.uuid)
+            and migration.status in filters.get('status', migration.status)
             and filters.get('host', migration.dest_compute)
             in (migration.source_compute, migration.dest_compute)
             and filters.get('migration_type', migration.migration_type)

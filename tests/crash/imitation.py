@@ -400,6 +400,7 @@ class Nova:
             dest_compute=destination.name,
             status=status,
             migration_type=migration_type,
+            deleted=False,
         )
         self.migrations.append(migration)
         self.allocations[migration.uuid] = self.allocations.pop(instance.uuid)
@@ -423,6 +424,7 @@ class Nova:
             dest_compute=destination.name,
             status='accepted',
             migration_type='evacuation',
+            deleted=False,
             source_is_back=False,
         )
         self.migrations.append(migration)

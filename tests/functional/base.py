@@ -12,6 +12,7 @@
 
 """What the functional tests have in common."""
 
+import collections
 import contextlib
 import faulthandler
 import functools
@@ -27,6 +28,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostdev
+from rig import compute_parts
 from rig.loopback import cloud
 
 FPGA = {'resources:FPGA': '1'}
@@ -185,6 +187,52 @@ class AcceleratorTestCase(cloud.Cloud):
             ),
             sorted(self.mdevs(host)),
         )
+        self.assert_counted(server)
+
+    def assert_counted(self, server):
+        """Placement has allocated to it what hosts hold for it.
+
+        After an operation that loses allocations, the hosts look first.
+        """
+        for compute in self.computes.values():
+            compute_parts.count(
+                compute.driver._accelerators, compute.driver._host
+            )
+        held = collections.Counter(
+            (arq.device_rp_uuid, arq.resource_class)
+            for compute in self.computes.values()
+            for binding in (
+                compute.driver._accelerators.attachments.held.bindings()
+            )
+            if binding.instance_uuid == server['id']
+            for arq in binding.arqs
+        )
+        self.assertEqual(dict(held), self.allocated(server))
+
+    def allocated(self, server):
+        """(provider of ours, class) -> the amount, also of its migrations."""
+        consumers = {server['id']}.union(
+            migration['uuid']
+            for migration in self.admin_api.api_get(
+                f'/os-migrations?instance_uuid={server["id"]}'
+            ).body['migrations']
+        )
+        ours = self.provider_names()
+        found = collections.Counter()
+        for consumer in consumers:
+            for rp_uuid, allocation in (
+                self.placement.get(f'/allocations/{consumer}', version='1.28')
+                .body['allocations']
+                .items()
+            ):
+                if rp_uuid in ours:
+                    found.update(
+                        {
+                            (rp_uuid, name): amount
+                            for name, amount in allocation['resources'].items()
+                        }
+                    )
+        return dict(found)
 
     def settle(self, host):
         """Have the host do now what it does periodically."""

@@ -82,6 +82,7 @@ class MoveTestCase(base.AcceleratorTestCase):
         self.assertEqual(
             {(host, 'active'): devices} if devices else {}, self.held(server)
         )
+        self.assert_counted(server)
 
     def assert_usage(self, host, **usage):
         """What Placement counts of the host's accelerators."""

@@ -13,6 +13,7 @@
 """A server that has accelerators, for tests of what is done to it."""
 
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api import client as api_client
 
 from functional import base
 
@@ -102,6 +103,15 @@ class OneServerTestCase(base.AcceleratorTestCase):
         self.assertEqual(
             [f'{self.server["id"]}.active.json'], self.journal_files()
         )
+        if self.exists():
+            self.assert_counted(self.server)
+
+    def exists(self):
+        """Whether Nova has the server."""
+        try:
+            return bool(self.api.get_server(self.server['id']))
+        except api_client.OpenStackApiNotFoundException:
+            return False
 
     def assert_runs_with_all(self):
         self.assertTrue(self.domain().isActive())

@@ -14,6 +14,7 @@ import functools
 
 import fixtures
 from nova.accelerator import cyborg
+from nova.compute import resource_tracker
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api import client as api_client
 import oslo_messaging
@@ -24,6 +25,7 @@ from functional import one_server
 from functional import operations
 from nova_accel.model import device_profile
 from nova_accel.testing import libvirt
+from rig import compute_parts
 from rig.loopback import clients
 
 
@@ -266,6 +268,63 @@ class TestReschedule(CompatTestCase):
         self.free_what_was_stolen()
         self.assert_nothing_left()
         self.delete(server)
+
+
+class TestDeletedBeforeItIsBuilt(CompatTestCase):
+    """Nova frees the units in Placement, and forgets the ARQs."""
+
+    def delete_at(self, method, is_done_first):
+        """Delete the server when Nova calls a method of a class.
+
+        :returns: what deletes the server that is booted
+        """
+        target, name = method
+        real = getattr(target, name)
+
+        def delete():
+            (server,) = self.api.get_servers(detail=False)
+            self.api.delete_server(server['id'])
+            self._wait_until_deleted(server)
+
+        def call_and_delete(*args, **kwargs):
+            if not is_done_first:
+                delete()
+            result = real(*args, **kwargs)
+            if is_done_first:
+                delete()
+            return result
+
+        return fixtures.MonkeyPatch(
+            f'{target.__module__}.{target.__name__}.{name}', call_and_delete
+        )
+
+    def test_its_arqs_are_gone_with_the_next_report(self):
+        flavor = self.compat_flavor(base.FPGA, base.VGPU)
+        driver = self.computes['host1'].driver
+        reconciler = compute_parts.reconciler(
+            driver._accelerators, driver._host
+        )
+        for method, is_done_first in (
+            ((resource_tracker.ResourceTracker, 'instance_claim'), False),
+            ((cyborg._CyborgClient, 'bind_arqs'), False),
+            ((cyborg._CyborgClient, 'bind_arqs'), True),
+        ):
+            with self.delete_at(method, is_done_first):
+                server = self.api.post_server(
+                    {
+                        'server': self._build_server(
+                            flavor_id=flavor, networks='none'
+                        )
+                    }
+                )
+                self._wait_until_deleted(server)
+            self.assertEqual(
+                ['Bound'] * 2, [arq['state'] for arq in self.arqs(server)]
+            )
+            compute_parts.publisher(driver._accelerators).report()
+            # The next pass is far away.
+            reconciler.run()
+            self.assert_nothing_left()
 
 
 class TestBoundEvent(CompatTestCase):

@@ -203,6 +203,7 @@ SIGNATURES = {
             'use_slave sort_keys sort_dirs',
         'nova.objects.migration:MigrationList.get_by_filters':
             'context filters sort_keys sort_dirs limit marker',
+        'nova.scheduler.utils:resources_from_flavor': 'instance flavor',
     },
     'client/our_allocations.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
@@ -213,6 +214,12 @@ SIGNATURES = {
         'nova.scheduler.client.report:SchedulerReportClient'
         '.remove_resources_from_instance_allocation':
             'self context consumer_uuid resources',
+        'nova.scheduler.client.report:SchedulerReportClient'
+        '.get_providers_in_tree': 'self context uuid',
+        'nova.scheduler.client.report:SchedulerReportClient.get':
+            'self url version global_request_id',
+        'nova.scheduler.client.report:SchedulerReportClient.post':
+            'self url data version global_request_id',
     },
     'cmd/cells.py': {
         'nova.context:target_cell': 'context cell_mapping',

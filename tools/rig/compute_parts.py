@@ -50,3 +50,8 @@ def reconciler(
         board(started),
         started.cycle.hurry,
     )
+
+
+def count(started: parts.Parts, host: libvirt_host.Host) -> None:
+    """The part of a pass that is about what the host holds in Placement."""
+    reconciler(started, host).count()

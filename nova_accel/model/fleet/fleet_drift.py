@@ -333,8 +333,8 @@ class _Comparison:
                 held,
                 bound,
                 placement,
-                'migrate, rebuild or delete the server before another one '
-                'needs the unit',
+                'none, if the host reports: it reserves the unit, and has it '
+                'allocated again; otherwise migrate or delete the server',
             )
             return
         exists = consumer in self._nova.servers
@@ -350,7 +350,8 @@ class _Comparison:
             (
                 'rebuild or delete the server'
                 if exists
-                else 'nova-manage placement audit --delete'
+                else 'none, if the host reports: it takes them away; '
+                'otherwise nova-manage placement audit --delete'
             ),
         )
 

@@ -23,25 +23,25 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import time
 
 from oslo_log import log as logging
 
 from nova_accel.client import accelerator_api
-from nova_accel.client import our_allocations
 from nova_accel.client import servers
 from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import arq_types
+from nova_accel.model import counted
 from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import guest_drift
 from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.virt.holding import attaching
+from nova_accel.virt.holding import counting
 from nova_accel.virt.holding import next_time
 
 LOG = logging.getLogger(__name__)
@@ -58,6 +58,11 @@ _GUESTS = 'guests'
 _GUESTS_NOT_COMPARED = 'Guests are not compared'
 _MDEVS_NOT_COMPARED = 'Mediated devices are not compared'
 _ALLOCATIONS_NOT_COMPARED = 'Allocations are not compared'
+_NOT_COUNTED = 'What instances hold is not compared with allocations'
+
+#: Seconds until a pass is repeated that has left something to repair. Each
+#: further time it takes twice as long.
+_SOON_S = 10
 
 
 class Reconciler:
@@ -65,8 +70,9 @@ class Reconciler:
 
     :param service_host: the host's name in Nova's RPC
     :param interval_s: seconds between two passes. While a move has bindings
-        here, each call compares the bindings. While something is amiss with a
-        guest, each call looks at it again
+        here, or clients have bound ARQs that nobody has come for, each call
+        compares the bindings. While something is amiss with a guest, each call
+        looks at it again
     :param hurry: has a report made soon
     """
 
@@ -90,8 +96,14 @@ class Reconciler:
         self._board = board
         self._findings = board.findings
         self._hurry = hurry
+        self._counting = counting.Counting(
+            service_host, attachments.held, board
+        )
         self._compared_at = time.monotonic()
-        self._stale: frozenset[str] = frozenset()
+        self._wait_s = interval_s
+        self._soon_s = _SOON_S
+        # The revision of the orders by which no ARQ awaited anybody.
+        self._adopted_by: int | None = None
         # The findings of the last look at the guests.
         self._suspected: frozenset[finding.Finding] = frozenset()
 
@@ -101,23 +113,74 @@ class Reconciler:
         Does not raise: a comparison or repair that fails is left to the next
         pass.
         """
-        is_due = time.monotonic() - self._compared_at >= self._interval_s
         with next_time.next_time(_NOT_COMPARED) as tried:
-            if is_due:
+            if self._is_due():
                 self._repair_and_tell()
                 self._compared_at = time.monotonic()
+                self._wait_s = self._next_wait_s()
+            elif self._board.uncounted is None:
+                self.count()
             elif self._suspected:
-                self._compare_guests(self._repair_bindings({}))
-            elif any(
+                self._compare_guests(self._repair_bindings(()))
+            elif self._may_have_unadopted() or any(
                 held.role in _FOR_A_WHILE
                 for held in self._attachments.held.bindings()
             ):
-                self._repair_bindings({})
+                self._repair_bindings(())
         self._findings.put('comparison', tried.failure(_NOT_COMPARED))
+
+    def _may_have_unadopted(self) -> bool:
+        """Whether ARQs wait here that clients have bound.
+
+        Nova does not tell its driver of a server that is deleted before it
+        is built. So they are looked at until that is decided.
+        """
+        orders = self._board.orders
+        return (
+            orders is not None
+            and orders.has_unadopted
+            and orders.revision != self._adopted_by
+        )
+
+    def _is_due(self) -> bool:
+        wait_s = self._wait_s
+        if self._board.doubt.is_set():
+            wait_s = min(wait_s, _SOON_S)
+        return time.monotonic() - self._compared_at >= wait_s
+
+    def _next_wait_s(self) -> int:
+        if not self._counting.is_unfinished:
+            self._soon_s = _SOON_S
+            return self._interval_s
+        wait_s = min(self._interval_s, self._soon_s)
+        self._soon_s = 2 * wait_s
+        return wait_s
+
+    def count(self) -> None:
+        """Find what has lost its allocation, and nothing else.
+
+        :raises ServiceUnavailable, MessagingException: a service gave no
+            answer.
+        """
+        if not self._attachments.held.bindings():
+            self._board.uncounted = counted.Units()
+            return
+        self._put_count(self._counting.look())
+
+    def _put_count(self, seen: counting.Seen) -> None:
+        self._put(
+            'uncounted', _NOT_COUNTED, lambda: self._counting.count(seen)
+        )
 
     def _repair_and_tell(self) -> None:
         before = self._findings.all()
-        self.repair()
+        # What raises doubt during the pass is for the next one.
+        self._board.doubt.clear()
+        try:
+            self.repair()
+        except BaseException:
+            self._board.doubt.set()
+            raise
         # Not after each call: words that change would never let it rest.
         if self._findings.all() != before:
             self._hurry()
@@ -133,14 +196,8 @@ class Reconciler:
         # made, so the journal that is read later has them all.
         mdevs = self._node_devices.mdevs()
         view = self._board.view
-        consumers = our_allocations.of_consumers(
-            [
-                provider.uuid
-                for provider in view.layout.providers
-                if provider.totals
-            ]
-        )
-        host = self._repair_bindings(consumers)
+        seen = self._counting.look()
+        host = self._repair_bindings(seen.instance_uuids)
         self._compare_guests(host)
         self._put(
             'mdevs',
@@ -150,8 +207,9 @@ class Reconciler:
         self._put(
             'allocations',
             _ALLOCATIONS_NOT_COMPARED,
-            lambda: self._repair_allocations(consumers, host),
+            lambda: self._counting.take_leftovers(seen, host),
         )
+        self._put_count(seen)
         self._findings.end_round()
 
     def _put(
@@ -174,10 +232,7 @@ class Reconciler:
             found += self._findings.of(part)
         self._findings.put(part, found + tried.failure(sentence))
 
-    def _repair_bindings(
-        self,
-        consumers: Mapping[str, our_allocations.Resources],
-    ) -> drift.Host:
+    def _repair_bindings(self, consumers: Collection[str]) -> drift.Host:
         host = self._look(consumers)
         found = [
             finding.Finding(_Kind.JOURNAL, why, instance_uuid=uuid)
@@ -259,26 +314,27 @@ class Reconciler:
             servers=servers.of_host(self._service_host, uuids),
         )
 
-    def _look(
-        self,
-        consumers: Mapping[str, our_allocations.Resources],
-    ) -> drift.Host:
+    def _look(self, consumers: Collection[str]) -> drift.Host:
         # The order matters, see drift.Host.
         held = self._attachments.held.bindings()
         journaled = self._attachments.held.journaled()
+        orders = self._board.orders
         listed = self._api.bindings()
         self._board.unjournaled = host_binding.unjournaled(listed, journaled)
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
-        return drift.Host(
+        host = drift.Host(
             name=self._service_host,
             held=held,
             journaled=journaled,
             listed=listed,
             servers=servers.of_host(
-                self._service_host, uuids | consumers.keys()
+                self._service_host, uuids.union(consumers)
             ),
             guests=self._guests.uuids(),
         )
+        if orders is not None and not host.awaits_adoption:
+            self._adopted_by = orders.revision
+        return host
 
     def _do(self, repair: drift.Repair) -> None:
         binding = repair.binding
@@ -352,22 +408,3 @@ class Reconciler:
             ) as tried:
                 self._attachments.unplug_unheld(handles[uuid])
             yield from tried.outcome(_Kind.MDEV, words, device=uuid)
-
-    def _repair_allocations(
-        self,
-        consumers: Mapping[str, our_allocations.Resources],
-        host: drift.Host,
-    ) -> Iterator[finding.Finding]:
-        """Remove allocations that were stale in the previous pass, too."""
-        stale = frozenset(drift.stale_consumers(host, consumers))
-        for uuid in stale & self._stale:
-            words = (
-                f'What instance {uuid} has in Placement of accelerators of '
-                'this host is taken away, it is on host '
-                f'{host.servers[uuid].host}: {consumers[uuid]}'
-            )
-            LOG.warning(words)
-            with next_time.next_time(f'Instance {uuid} still has it') as tried:
-                our_allocations.take_away(uuid, consumers[uuid])
-            yield from tried.outcome(_Kind.ALLOCATION, words, uuid)
-        self._stale = stale

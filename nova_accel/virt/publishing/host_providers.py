@@ -114,11 +114,12 @@ class Providers:
             | self._cleaner.awaited
             | self._attachments.held.releasing(),
             held,
+            self._board.uncounted or {},
         )
-        if orders is None:
+        if orders is None or self._board.uncounted is None:
             inventories = occupancy.keep_reserved(
                 inventories,
-                held,
+                {} if self._board.uncounted is None else held,
                 {provider.uuid: provider.units for provider in present},
             )
         if allocations is not None:
@@ -212,10 +213,13 @@ class Providers:
         if not reshape.needed(layout, held):
             return
         try:
-            migrations = servers.of_migrations(
-                allocations.keys()
-                - {binding.instance_uuid for binding in held}
-            )
+            migrations = {
+                uuid: migration.instance_uuid
+                for uuid, migration in servers.of_migrations(
+                    allocations.keys()
+                    - {binding.instance_uuid for binding in held}
+                ).items()
+            }
         except (
             exception.NovaException,
             oslo_messaging.MessagingException,

@@ -16,6 +16,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.client import servers
+from nova_accel.model import counted
 from nova_accel.model import drift
 from nova_accel.model import programming_record
 from rig.stubs import nova_records
@@ -177,14 +178,50 @@ class TestOfMigrations(testtools.TestCase):
     def test_which_consumers_are_migrations(self):
         nova = self.useFixture(nova_records.NovaRecords())
         instance = nova.add_instance(HERE)
-        for _number in range(2):
-            nova.add_migration(instance, 'finished', HERE, HERE)
-        uuid = nova.migrations[0].uuid
+        for status in ('finished', 'error', 'migrating', 'migrating'):
+            nova.add_migration(instance, status, HERE, HERE)
+        *asked, deleted, _not_asked = nova.migrations
+        # Nova deletes them with their server.
+        deleted.deleted = True
         self.assertEqual(
-            {uuid: instance.uuid}, servers.of_migrations({uuid, instance.uuid})
+            {
+                migration.uuid: counted.Migration(instance.uuid, is_unfinished)
+                for migration, is_unfinished in zip(
+                    [*asked, deleted], (True, False, False), strict=True
+                )
+            },
+            servers.of_migrations(
+                {
+                    instance.uuid,
+                    deleted.uuid,
+                    *(migration.uuid for migration in asked),
+                }
+            ),
         )
 
     def test_nobody_is_asked_of_nothing(self):
         nova = self.useFixture(nova_records.NovaRecords())
         self.assertEqual({}, servers.of_migrations(set()))
+        self.assertEqual(frozenset(), servers.deleted(()))
         self.assertEqual([], nova.calls)
+
+
+class TestOwners(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(nova_records.NovaRecords())
+        self.kept = self.nova.add_instance(HERE)
+        self.gone = self.nova.add_instance(HERE, deleted=True)
+
+    def test_which_are_deleted(self):
+        self.assertEqual(
+            {self.gone.uuid},
+            servers.deleted({self.kept.uuid, self.gone.uuid, 'unknown'}),
+        )
+
+    def test_whose_it_is(self):
+        self.assertEqual(
+            servers.Owner('project', 'user', {'VCPU': 1}),
+            servers.owner(self.kept.uuid),
+        )
+        self.assertRaises(exceptions.Conflict, servers.owner, self.gone.uuid)

@@ -11,6 +11,7 @@
 # under the License.
 
 
+import dataclasses
 import datetime
 import io
 import types
@@ -27,6 +28,8 @@ from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import drift
+from nova_accel.model import finding
+from nova_accel.model.fleet import fleet_drift
 from nova_accel.testing import reports
 from unit.cmd import base
 
@@ -175,6 +178,51 @@ class TestAudit(base.DriftTestCase):
             status, text = self.run_audit('--fix')
         self.assertEqual(1, status)
         self.assertIn('failed: the database is away', text)
+
+    def test_what_hosts_find_of_placement(self) -> None:
+        """And have not repaired; other kinds are for the fleet's list."""
+        dataclasses.replace(
+            self.host,
+            findings=tuple(
+                finding.Finding(
+                    kind, f'words of {kind}', is_repaired, base.SERVER
+                )
+                for kind, is_repaired in (
+                    (finding.Kind.UNCOUNTED, False),
+                    (finding.Kind.ALLOCATION, True),
+                    (finding.Kind.GUEST_GONE, False),
+                )
+            ),
+        ).report()
+        status, text = self.run_audit()
+        self.assertEqual((1, 2), (status, len(text.splitlines())), text)
+        for part in ('compute-1', base.SERVER, 'words of uncounted', 'again'):
+            self.assertIn(part, text)
+
+    def test_what_placement_counts(self) -> None:
+        drifts = [
+            fleet_drift.Drift(
+                kind, 'compute-1', base.SERVER, (), (), 'says', 'but', 'cure'
+            )
+            for kind in (
+                fleet_drift.Kind.UNCOUNTED,
+                fleet_drift.Kind.OVERCOUNTED,
+                fleet_drift.Kind.GONE,
+            )
+        ]
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.cmd.fleet_reading.read',
+                lambda asks_placement: types.SimpleNamespace(
+                    drifts=drifts if asks_placement else []
+                ),
+            )
+        )
+        self.assert_clean()
+        status, text = self.run_audit('--placement')
+        self.assertEqual((1, 3), (status, len(text.splitlines())), text)
+        self.assertIn('says, but but', text)
+        self.assertIn('cure', text)
 
     def test_nova_does_not_answer(self) -> None:
         self.bind()

@@ -348,41 +348,29 @@ class TestWhatNovaHasBound(testtools.TestCase):
                 server,
             )
 
+    def test_until_when_they_are_looked_at(self) -> None:
+        for server, role, waits in (
+            (None, None, True),
+            (drift.Server(None, 'building'), None, True),
+            (drift.Server(HERE, task_state='spawning'), None, True),
+            (STAYS, None, False),
+            (drift.Server(HERE, 'building'), ACTIVE, False),
+        ):
+            self.assertEqual(
+                waits,
+                host(
+                    in_api=[held(role)],
+                    servers={} if server is None else {SERVER: server},
+                ).awaits_adoption,
+                (server, role),
+            )
+
 
 class TestOrphans(testtools.TestCase):
     def test_those_that_nobody_has(self) -> None:
         self.assertEqual(
             ['c'], drift.orphans(['a', 'b', 'c'], {'a'}, {'b', 'd'})
         )
-
-
-class TestStaleConsumers(testtools.TestCase):
-    def stale(self, found: drift.Host) -> list[str]:
-        return drift.stale_consumers(found, [SERVER])
-
-    def test_an_instance_that_is_elsewhere(self) -> None:
-        self.assertEqual(
-            [SERVER], self.stale(host(servers={SERVER: GONE_AWAY}))
-        )
-
-    def test_who_may_need_it(self) -> None:
-        for found in (
-            host(),
-            host(servers={SERVER: STAYS}),
-            host(servers={SERVER: drift.Server(None, 'building')}),
-            host(servers={SERVER: GONE_AWAY}, guests={SERVER}),
-            host([held()], servers={SERVER: GONE_AWAY}),
-            host(in_api=[held(None)], servers={SERVER: GONE_AWAY}),
-            # It was released after the journal was first read.
-            dataclasses.replace(
-                host([held()], in_api=[], servers={SERVER: GONE_AWAY}),
-                journaled=set(),
-            ),
-            dataclasses.replace(
-                host(servers={SERVER: GONE_AWAY}), journaled={(SERVER, OLD)}
-            ),
-        ):
-            self.assertEqual([], self.stale(found), found)
 
 
 class TestRemedy(testtools.TestCase):

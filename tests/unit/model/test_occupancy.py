@@ -94,7 +94,9 @@ class Host(stateful.RuleBasedStateMachine):
         }
 
     def inventories(self):
-        return occupancy.inventories(self.layout(), self.unusable(), self.held)
+        return occupancy.inventories(
+            self.layout(), self.unusable(), self.held, {}
+        )
 
     def free(self):
         """Place -> the handles that the API would give there."""
@@ -179,9 +181,9 @@ class Host(stateful.RuleBasedStateMachine):
     @stateful.invariant()
     def nothing_is_freed_while_it_is_not_known_why_it_is_reserved(self):
         full = occupancy.inventories(
-            self.layout(), set(self.layout().places), self.held
+            self.layout(), set(self.layout().places), self.held, {}
         )
-        usable = occupancy.inventories(self.layout(), set(), self.held)
+        usable = occupancy.inventories(self.layout(), set(), self.held, {})
         assert occupancy.keep_reserved(usable, self.held, full) == full
         nothing = occupancy.keep_reserved(usable, self.held, {})
         assert nothing == usable
@@ -200,9 +202,9 @@ class TestInventories(testtools.TestCase):
         )
         self.place = Place(self.pool.uuid, 'CUSTOM_QAT')
 
-    def units(self, unusable=(), held=None, layout=None):
+    def units(self, unusable=(), held=None, layout=None, uncounted=None):
         return occupancy.inventories(
-            layout or self.layout, set(unusable), held or {}
+            layout or self.layout, set(unusable), held or {}, uncounted or {}
         )
 
     def test_what_is_held_is_not_reserved(self):
@@ -216,6 +218,19 @@ class TestInventories(testtools.TestCase):
             self.assertEqual(
                 {self.pool.uuid: {'CUSTOM_QAT': Units(2, reserved)}},
                 self.units(unusable, held),
+            )
+
+    def test_what_is_held_and_not_allocated_is_reserved(self):
+        held = {self.first: self.place}
+        for unusable, amount, reserved in (
+            ([], 1, 1),
+            ([self.second], 1, 2),
+            # A look at Placement that is out of date.
+            ([self.second], 5, 2),
+        ):
+            self.assertEqual(
+                {self.pool.uuid: {'CUSTOM_QAT': Units(2, reserved)}},
+                self.units(unusable, held, uncounted={self.place: amount}),
             )
 
     def test_what_is_gone_counts_as_long_as_it_is_held(self):

@@ -141,7 +141,11 @@ class ReconcileTestCase(started.StartedTestCase):
     def boot(self, amount=1, **fields):
         """A server that runs on this host."""
         server = self.nova.add_instance(HERE, **fields)
-        self.host.os_acc.acquire(server, f'{amount} vgpu', self.vgpus(amount))
+        (allocation,) = self.vgpus(amount)
+        self.host.os_acc.acquire(server, f'{amount} vgpu', [allocation])
+        self.nova.allocations[server.uuid] = {
+            allocation.rp_uuid: {'VGPU': amount}
+        }
         (first, *_others) = self.host.os_acc.ready(server)
         self.connection.defineXML(
             DOMAIN.substitute(uuid=server.uuid, mdev=first.handle.uuid)
@@ -197,7 +201,11 @@ class ReconcileTestCase(started.StartedTestCase):
             )
 
     def delete(self, server):
-        del self.nova.instances[server.uuid]
+        server.deleted = True
+        self.lose_allocations(server)
+
+    def lose_allocations(self, server):
+        self.nova.allocations.pop(server.uuid, None)
 
     def arqs(self, server):
         return client_arqs.get_all(instance_uuid=server.uuid)
@@ -261,6 +269,7 @@ class ReconcileTestCase(started.StartedTestCase):
     def plant_an_evacuated_server_of_a_host_installed_anew(self):
         server = self.boot()
         self.lose_guest(server)
+        self.lose_allocations(server)
         server.host = THERE
         return server, (set(), set())
 
@@ -271,6 +280,7 @@ class ReconcileTestCase(started.StartedTestCase):
             server.uuid, arq_types.Role.ACTIVE, arq_types.Role.OLD
         )
         server.host, server.vm_state = THERE, 'error'
+        self.lose_allocations(server)
         self.nova.add_migration(server, 'error', HERE, THERE)
         return server, (set(), set())
 

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import threading
 import types
 
 from nova import context as nova_context
@@ -177,7 +178,8 @@ BOARD = types.SimpleNamespace(
         functions=frozenset({FUNCTION}),
         handles={OURS: None},
         layout=types.SimpleNamespace(uuids=frozenset({PROVIDER})),
-    )
+    ),
+    doubt=threading.Event(),
 )
 
 

@@ -378,6 +378,31 @@ class TestHooks(started.StartedTestCase):
         started.os_acc.unplug({'uuid': Instance.uuid})
         self.assertEqual((1, 1), self.acquired(started, allocations))
 
+    def test_what_fails_has_the_host_compared(self):
+        """Its unit may be another's, or Nova loses its allocations."""
+        started, allocations = self.started(1)
+        doubt = self.board.doubt
+        doubt.clear()
+        self.acquired(started, allocations)
+        self.assertFalse(doubt.is_set())
+        self.acquired(started, allocations, fails=True)
+        self.assertTrue(doubt.is_set())
+        doubt.clear()
+        started.os_acc.unplug({'uuid': Instance.uuid})
+        with (
+            self.assertRaises(exceptions.AcceleratorError),
+            started.os_acc.acquired(None, Instance, ()),
+        ):
+            self.fail('it was acquired')
+        self.assertTrue(doubt.is_set())
+        doubt.clear()
+        with (
+            self.assertRaises(ValueError),
+            started.os_acc.acquired(None, PlainInstance, ()),
+        ):
+            raise ValueError('a server without accelerators')
+        self.assertFalse(doubt.is_set())
+
     def test_a_server_gets_a_device_and_gives_it_back(self):
         started, allocations = self.started(2)
         started.os_acc.acquire(Instance, 'qat', allocations)

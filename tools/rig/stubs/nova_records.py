@@ -13,6 +13,7 @@
 
 """The records of Nova and Placement about servers, without the services."""
 
+import collections
 from collections.abc import Mapping
 import types
 from typing import Any
@@ -24,10 +25,17 @@ from oslo_utils import uuidutils
 Resources = dict[str, dict[str, int]]
 
 
+def _answer(status_code: int, **body: Any) -> Any:
+    return types.SimpleNamespace(
+        status_code=status_code, text=str(body), json=lambda: body
+    )
+
+
 class NovaRecords(fixtures.Fixture):
     """Instances, migrations and allocations, with the calls that read them.
 
     :ivar allocations: consumer uuid -> what Placement has allocated to it
+    :ivar inventories: provider uuid -> resource class -> inventory
     :ivar calls: the names of the calls that were made, in that order
     :ivar fault: if it is set, all calls of Nova raise it
     """
@@ -36,6 +44,7 @@ class NovaRecords(fixtures.Fixture):
         self.instances: dict[str, types.SimpleNamespace] = {}
         self.migrations: list[types.SimpleNamespace] = []
         self.allocations: dict[str, Resources] = {}
+        self.inventories: dict[str, Resources] = {}
         self.calls: list[str] = []
         self.fault: Exception | None = None
         for name, fake in (
@@ -51,6 +60,10 @@ class NovaRecords(fixtures.Fixture):
                 types.SimpleNamespace(get_by_filters=self.get_migrations),
             ),
             ('scheduler.client.report.report_client_singleton', lambda: self),
+            (
+                'scheduler.utils.resources_from_flavor',
+                lambda _instance, flavor: flavor.resources,
+            ),
         ):
             self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', fake))
 
@@ -68,6 +81,10 @@ class NovaRecords(fixtures.Fixture):
                 'old_flavor': None,
                 'numa_topology': None,
                 'get_network_info': list,
+                'deleted': False,
+                'flavor': types.SimpleNamespace(
+                    extra_specs={}, resources={'VCPU': 1}
+                ),
                 **fields,
             }
         )
@@ -90,6 +107,7 @@ class NovaRecords(fixtures.Fixture):
                 source_compute=source,
                 dest_compute=destination,
                 migration_type=migration_type,
+                deleted=False,
             )
         )
 
@@ -100,7 +118,7 @@ class NovaRecords(fixtures.Fixture):
         return [
             instance
             for instance in self.instances.values()
-            if instance.host == host
+            if instance.host == host and not instance.deleted
         ]
 
     def get_instances(
@@ -114,15 +132,17 @@ class NovaRecords(fixtures.Fixture):
             instance
             for instance in self.instances.values()
             if instance.uuid in filters['uuid']
+            and instance.deleted == filters['deleted']
         ]
 
     def get_migrations(
-        self, _context: Any, filters: Mapping[str, Any]
+        self, context: Any, filters: Mapping[str, Any]
     ) -> list[Any]:
         self._called('MigrationList.get_by_filters')
         return [
             migration
             for migration in self.migrations
+            if context.read_deleted == 'yes' or not migration.deleted
             if migration.uuid in filters.get('uuid', migration.uuid)
             and migration.status in filters.get('status', migration.status)
             and filters.get('host', migration.source_compute)
@@ -151,8 +171,61 @@ class NovaRecords(fixtures.Fixture):
                 for rp_uuid, amounts in self.allocations.get(
                     consumer, {}
                 ).items()
-            }
+            },
+            **(
+                {
+                    'consumer_generation': len(self.allocations[consumer]),
+                    'project_id': 'project',
+                    'user_id': 'user',
+                }
+                if self.allocations.get(consumer)
+                else {}
+            ),
         }
+
+    def get_providers_in_tree(
+        self, _context: Any, _rp_uuid: str
+    ) -> list[dict[str, str]]:
+        self._called('providers')
+        return [{'uuid': rp_uuid} for rp_uuid in self.inventories]
+
+    def get(self, url: str, **_options: Any) -> Any:
+        """Inventories and usages of providers."""
+        _empty, _collection, rp_uuid, what = url.split('/')
+        self._called(what)
+        if what == 'inventories':
+            return _answer(
+                200,
+                inventories=self.inventories.get(rp_uuid, {}),
+                resource_provider_generation=self._used(rp_uuid).total(),
+            )
+        return _answer(200, usages=dict(self._used(rp_uuid)))
+
+    def _used(self, rp_uuid: str) -> collections.Counter[str]:
+        used: collections.Counter[str] = collections.Counter()
+        for resources in self.allocations.values():
+            used.update(resources.get(rp_uuid, {}))
+        return used
+
+    def post(self, url: str, data: Mapping[str, Any], **_options: Any) -> Any:
+        """Change inventories and allocations, if the generations are right."""
+        self._called(url)
+        ((consumer, wanted),) = data['allocations'].items()
+        present = self.get_allocs_for_consumer(None, consumer)
+        if wanted['consumer_generation'] != present.get(
+            'consumer_generation'
+        ) or any(
+            each['resource_provider_generation'] != self._used(rp_uuid).total()
+            for rp_uuid, each in data['inventories'].items()
+        ):
+            return _answer(409, error='placement.concurrent_update')
+        for rp_uuid, each in data['inventories'].items():
+            self.inventories[rp_uuid] = each['inventories']
+        self.allocations[consumer] = {
+            rp_uuid: each['resources']
+            for rp_uuid, each in wanted['allocations'].items()
+        }
+        return _answer(204)
 
     def remove_resources_from_instance_allocation(
         self, _context: Any, consumer_uuid: str, resources: Mapping[str, Any]

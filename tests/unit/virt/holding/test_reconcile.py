@@ -20,9 +20,12 @@ from oslo_utils import uuidutils
 
 from nova_accel.model import arq_types
 from nova_accel.model import finding
+from nova_accel.model import provider_layout
 from nova_accel.testing import libvirt
 from nova_accel.virt.holding import attach_journal
 from unit.virt import planted
+
+Place = provider_layout.Place
 
 
 class TestOneKind(planted.ReconcileTestCase):
@@ -107,7 +110,9 @@ class TestAllKinds(planted.ReconcileTestCase):
             )
         self.assertEqual(
             {
-                'MigrationList.get_by_filters': 2,
+                # Of the host; and which consumers are migrations, because
+                # of those whose journal is lost.
+                'MigrationList.get_by_filters': 2 + 1,
                 'InstanceList.get_by_host': 1,
                 'InstanceList.get_by_filters': 1,
                 'allocations': len(self.accelerator_providers()),
@@ -293,6 +298,246 @@ class TestAllocations(planted.ReconcileTestCase):
                 [call for call in self.nova.calls if call == 'take away'],
             )
             self.repair()
+
+    def test_what_a_migration_left(self):
+        """Its server was deleted while it was copied."""
+        server = self.nova.add_instance(planted.HERE, deleted=True)
+        self.nova.add_migration(
+            server, 'migrating', planted.HERE, planted.THERE
+        )
+        (migration,) = self.nova.migrations
+        migration.deleted = True
+        consumers = migration, server
+        for consumer in consumers:
+            self.allocate(consumer)
+        self.repair()
+        self.assertNotIn('take away', self.nova.calls)
+        self.assertTrue(self.reconciler._counting.is_unfinished)
+        self.repair()
+        for consumer in consumers:
+            self.assertEqual(
+                {'compute node': {'VCPU': 1}},
+                self.nova.allocations[consumer.uuid],
+            )
+        self.repair()
+        self.assertFalse(self.reconciler._counting.is_unfinished)
+
+
+class TestUncounted(planted.ReconcileTestCase):
+    """Units that are held, and whose allocations are lost."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot(2)
+        (self.rp_uuid,) = self.nova.allocations[self.server.uuid]
+        self.node_uuid = self.board.view.node_uuid
+        self.nova.inventories = {
+            self.rp_uuid: {'VGPU': {'total': 16, 'reserved': 0}},
+            self.node_uuid: {'VCPU': {'total': 8, 'reserved': 0}},
+        }
+        self.repair()
+        self.assertEqual({}, self.board.uncounted)
+        self.lose_allocations(self.server)
+
+    def kinds(self):
+        return {
+            (found.kind, found.is_repaired)
+            for found in self.board.findings.all()
+            if found.kind != finding.Kind.NOT_IN_GUEST
+        }
+
+    def assert_reserved(self, amount):
+        self.assertEqual(
+            {Place(self.rp_uuid, 'VGPU'): amount} if amount else {},
+            self.board.uncounted,
+        )
+
+    def test_they_are_allocated_again(self):
+        """With what the flavor asks of the node, if nothing is left."""
+        self.repair()
+        self.assertEqual(
+            {self.rp_uuid: {'VGPU': 2}, self.node_uuid: {'VCPU': 1}},
+            self.nova.allocations[self.server.uuid],
+        )
+        self.assert_reserved(0)
+        self.assertEqual({(finding.Kind.UNCOUNTED, True)}, self.kinds())
+        self.repair()
+        self.assertEqual(1, self.nova.calls.count('/reshaper'))
+
+    def test_what_is_left_stays(self):
+        rest = {'of nova': {'VCPU': 7}, self.rp_uuid: {'VGPU': 1}}
+        self.nova.allocations[self.server.uuid] = dict(rest)
+        self.repair()
+        self.assertEqual(
+            {**rest, self.rp_uuid: {'VGPU': 2}},
+            self.nova.allocations[self.server.uuid],
+        )
+
+    def test_while_nova_works_at_it(self):
+        """They are reserved at once, and told only if that lasts."""
+        self.server.task_state = 'rebuilding'
+        for expected in (set(), {(finding.Kind.UNCOUNTED, False)}):
+            self.repair()
+            self.assert_reserved(2)
+            self.assertEqual(expected, self.kinds())
+        self.assertNotIn('/reshaper', self.nova.calls)
+        self.server.task_state = None
+        self.nova.inventories[self.rp_uuid]['VGPU'] |= {
+            'total': 2,
+            'reserved': 2,
+        }
+        self.repair()
+        self.assert_reserved(0)
+        self.assertEqual(
+            0, self.nova.inventories[self.rp_uuid]['VGPU']['reserved']
+        )
+
+    def test_others_have_them(self):
+        self.nova.allocations['other'] = {self.rp_uuid: {'VGPU': 15}}
+        for _again in range(2):
+            self.repair()
+            self.assert_reserved(2)
+            self.assertEqual({(finding.Kind.UNCOUNTED, False)}, self.kinds())
+        self.assertNotIn(self.server.uuid, self.nova.allocations)
+
+    def test_those_at_the_provider_of_a_cyborg(self):
+        """They are counted, until the import moves them."""
+        self.nova.inventories["Cyborg's"] = {}
+        self.nova.allocations[self.server.uuid] = {"Cyborg's": {'VGPU': 2}}
+        self.repair()
+        self.assertNotIn('/reshaper', self.nova.calls)
+        self.assert_reserved(0)
+
+    def test_somebody_allocates_meanwhile(self):
+        """What was read a moment ago is not written back."""
+        post = self.nova.post
+
+        def post_late(*args, **kwargs):
+            self.nova.allocations[self.server.uuid] = {'of nova': {'VCPU': 1}}
+            return post(*args, **kwargs)
+
+        self.nova.post = post_late
+        self.repair()
+        self.assertEqual(
+            {'of nova': {'VCPU': 1}}, self.nova.allocations[self.server.uuid]
+        )
+        self.assert_reserved(2)
+
+    def test_an_operation_begins_meanwhile(self):
+        """Nova is asked after Placement, so ours does not come too late."""
+        read = self.nova.get_allocs_for_consumer
+
+        def read_and_migrate(context, consumer):
+            found = read(context, consumer)
+            self.server.task_state = 'resize_prep'
+            self.nova.allocations['migration'] = {self.rp_uuid: {'VGPU': 2}}
+            return found
+
+        self.nova.get_allocs_for_consumer = read_and_migrate
+        self.repair()
+        self.assertNotIn('/reshaper', self.nova.calls)
+        self.assert_reserved(2)
+
+    def test_placement_is_away(self):
+        def away(*_args, **_kwargs):
+            raise ks_exceptions.ConnectFailure('Placement is away')
+
+        self.nova.get = away
+        self.repair()
+        self.assert_reserved(2)
+        self.nova.get_allocs_for_consumer = away
+        self.repair()
+        self.assert_reserved(2)
+        self.assertEqual(set(), self.kinds())
+
+    def test_one_that_is_released_meanwhile(self):
+        look = self.reconciler._counting.look
+
+        def look_and_release():
+            seen = look()
+            self.attachments.release(self.server.uuid)
+            return seen
+
+        self.reconciler._counting.look = look_and_release
+        self.repair()
+        self.assert_reserved(0)
+        self.assertNotIn('/reshaper', self.nova.calls)
+
+    def test_a_start_looks_for_them_before_it_frees_anything(self):
+        self.server.task_state = 'rebuilding'
+        self.start()
+        self.host.cycle._idle.wait(30)
+        self.assert_reserved(2)
+        self.assertEqual(({'active'}, {'active'}), self.roles(self.server))
+
+    def test_the_next_pass_comes_soon_and_then_later(self):
+        self.server.task_state = 'rebuilding'
+        waits = []
+        for _pass in range(7):
+            self.reconciler._compared_at = float('-inf')
+            self.reconciler.run()
+            waits.append(self.reconciler._wait_s)
+        self.assertEqual([10, 20, 40, 80, 160, 300, 300], waits)
+        self.server.task_state = None
+        self.reconciler._compared_at = float('-inf')
+        self.reconciler.run()
+        self.assertEqual(300, self.reconciler._wait_s)
+
+    def test_doubt(self):
+        self.reconciler.run()
+        self.assertNotIn('/reshaper', self.nova.calls)
+        self.board.doubt.set()
+        self.reconciler._compared_at -= 9
+        self.reconciler.run()
+        self.assertNotIn('/reshaper', self.nova.calls)
+        self.reconciler._compared_at -= 1
+        self.reconciler.run()
+        self.assertIn('/reshaper', self.nova.calls)
+        self.assertFalse(self.board.doubt.is_set())
+
+
+class TestUnadopted(planted.ReconcileTestCase):
+    """ARQs that Nova's Cyborg client has bound, and nobody has come for."""
+
+    def run_soon(self):
+        """A cycle, long before the next pass."""
+        self.publisher.report()
+        self.nova.calls.clear()
+        self.reconciler.run()
+
+    def test_a_server_that_is_deleted_before_it_is_built(self):
+        server = self.nova.add_instance(None, vm_state='building')
+        self.bind(server)
+        for _cycle in range(2):
+            self.run_soon()
+            self.assertEqual((set(), {None}), self.roles(server))
+            self.assertIn('InstanceList.get_by_host', self.nova.calls)
+        self.delete(server)
+        self.run_soon()
+        self.assertEqual((set(), set()), self.roles(server))
+        # Perhaps once more, in vain.
+        for _cycle in range(2):
+            self.run_soon()
+        self.assertEqual([], self.nova.calls)
+
+    def test_those_of_a_server_that_stays(self):
+        """They wait for the next pass: nobody is about to come."""
+        server = self.nova.add_instance(planted.HERE)
+        self.bind(server)
+        for is_asked in (True, False):
+            self.run_soon()
+            self.assertEqual(is_asked, bool(self.nova.calls))
+        other = self.nova.add_instance(None, vm_state='building')
+        self.bind(other)
+        self.delete(other)
+        self.run_soon()
+        self.assertEqual((set(), set()), self.roles(other))
+        self.assertEqual((set(), {None}), self.roles(server))
+
+    def test_nobody_has_bound_any(self):
+        self.boot()
+        self.run_soon()
+        self.assertEqual([], self.nova.calls)
 
 
 class TestFaults(planted.ReconcileTestCase):

@@ -85,6 +85,7 @@ class ProvidersTestCase(testtools.TestCase):
         self.findings = host_findings.Findings()
         self.state = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.orders = standing_orders.Orders(1)
+        self.uncounted = {}
         self.awaited = frozenset()
         self.tree = nova_tree.ProviderTree()
         self.tree.new_root(NODE, NODE_UUID)
@@ -312,6 +313,19 @@ class TestReserved(ProvidersTestCase):
         self.release(entry)
         self.assert_pool(2, 1)
         self.orders = standing_orders.Orders(3)
+        self.assert_pool(2, 0)
+
+    def test_what_is_held_and_not_allocated(self):
+        """Also before a nova-compute that starts anew has looked for it."""
+        self.hold(0)
+        (place,) = set(self.view.layout.places.values())
+        self.assert_pool(2, 0)
+        self.uncounted = {place: 1}
+        self.assert_pool(2, 1)
+        self.uncounted = None
+        self.start()
+        self.assert_pool(2, 1)
+        self.uncounted = {}
         self.assert_pool(2, 0)
 
     def test_what_is_unclean_or_will_be_called_so(self):

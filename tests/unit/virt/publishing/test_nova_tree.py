@@ -71,7 +71,7 @@ class TestApply(testtools.TestCase):
         layout = provider_layout.layout(NODE, NODE_UUID, devices)
         changes = provider_layout.diff(
             layout,
-            occupancy.inventories(layout, set(unusable), {}),
+            occupancy.inventories(layout, set(unusable), {}, {}),
             nova_tree.present(self.tree, self.given),
             unused,
             self.given,

@@ -129,11 +129,11 @@ def _without_moved(balance: Units) -> Units:
 
 def less(units: Units, spare: Mapping[str, int]) -> Units:
     """The units that are left without so many of each resource class."""
-    left, spare = Units(units), collections.Counter(spare)
+    left, rest = Units(units), collections.Counter(spare)
     for place in units:
-        taken = min(left[place], spare[place.resource_class])
+        taken = min(left[place], rest[place.resource_class])
         left[place] -= taken
-        spare[place.resource_class] -= taken
+        rest[place.resource_class] -= taken
     return +left
 
 

@@ -155,26 +155,29 @@ def find(asks_placement: bool = False) -> Iterator[Finding]:
             )
     for request in client_arqs.get_forgotten(FORGOTTEN_AFTER):
         yield _forgotten(request)
-    for found in findings.left(_OF_PLACEMENT):
-        yield Finding(
-            found.hostname,
-            found.what.instance_uuid or '',
-            '',
-            (),
-            found.what.words,
-            found.what.remedy,
-        )
+    for hostname, _since, what in findings.left(_OF_PLACEMENT):
+        whose = what.instance_uuid or ''
+        yield Finding(hostname, whose, '', (), what.words, what.remedy)
     if asks_placement:
-        for each in fleet_reading.read(asks_placement=True).drifts:
-            if each.kind in _COUNTS:
-                yield Finding(
-                    each.hostname or '',
-                    each.whose,
-                    '',
-                    (),
-                    f'{each.says}, but {each.but}',
-                    each.remedy,
-                )
+        yield from map(
+            _counted,
+            (
+                found
+                for found in fleet_reading.read(asks_placement=True).drifts
+                if found.kind in _COUNTS
+            ),
+        )
+
+
+def _counted(found: fleet_drift.Drift) -> Finding:
+    return Finding(
+        found.hostname or '',
+        found.whose,
+        '',
+        (),
+        f'{found.says}, but {found.but}',
+        found.remedy,
+    )
 
 
 def _check(

@@ -163,7 +163,7 @@ class Cache:
     def _known(self, bitstream: fpga_bitstream.Bitstream) -> str | None:
         """The sha256 of an image, None if it has changed or is not cached."""
         try:
-            noted = json.loads(self._image(bitstream).read_text())
+            noted = durable_file.read_json(self._image(bitstream))
             sha256 = noted.pop('sha256')
             if noted != _seen(bitstream) or not _SHA256.fullmatch(sha256):
                 return None
@@ -274,11 +274,19 @@ class Cache:
         names = {path.name for path, _found in self._files()}
         for path in self._images.iterdir():
             try:
-                known = json.loads(path.read_text())['sha256'] in names
-            except (ValueError, KeyError, TypeError):
+                known = durable_file.read_json(path)['sha256'] in names
+            except (OSError, ValueError, KeyError, TypeError):
                 known = False
             if not known:
-                path.unlink()
+                _remove_note(path)
+
+
+def _remove_note(path: pathlib.Path) -> None:
+    """Remove the note of an image, unless it is no file."""
+    try:
+        path.unlink()
+    except IsADirectoryError:
+        LOG.warning('%s is no file of the cache of bitstreams', path)
 
 
 def _seen(bitstream: fpga_bitstream.Bitstream) -> dict[str, str | int | None]:

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import json
 from typing import Any
+from typing import TypeVar
 
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
@@ -33,6 +34,7 @@ from nova_accel.client import refusal
 from nova_accel.client import report_contract
 from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
+from nova_accel.model import decoding
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
 from nova_accel.model import host_contract
@@ -43,6 +45,8 @@ from nova_accel.model import report_parts
 from nova_accel.model import standing_orders
 
 CONF = conf.CONF
+
+_T = TypeVar('_T')
 
 #: The exceptions that the API names in ``error_code``.
 _FAULTS = {
@@ -199,7 +203,9 @@ class AcceleratorApi:
         return (
             None
             if answer is None
-            else standing_orders.from_dict(answer['orders'])
+            else _read(
+                decoding.part('orders', standing_orders.from_dict), answer
+            )
         )
 
     def cleaning(
@@ -398,11 +404,7 @@ class AcceleratorApi:
         :raises ServiceUnavailable: the API gave no usable answer.
         """
         answer = self._call('GET', f'/hosts/{self._hostname}/instances')
-        return host_binding.Listing(
-            [host_binding.from_dict(value) for value in answer['bindings']],
-            # An older API has none.
-            frozenset(answer.get('left_mdevs', ())),
-        )
+        return _read(host_binding.listing, answer)
 
     def delete_unadopted(
         self, instance_uuid: str, arq_uuids: Iterable[str]
@@ -439,19 +441,37 @@ class AcceleratorApi:
 def _content(response: Any) -> Any:
     """The JSON of an answer, None if it has none.
 
-    :raises AcceleratorError: it is a fault
+    :raises AcceleratorError: it is a fault, or no JSON
     """
-    if response.status_code < 400:
+    if response.status_code >= 400:
+        raise _fault(response)
+    try:
         return response.json() if response.content else None
-    raise _fault(response)
+    except (ValueError, RecursionError) as error:
+        raise exceptions.ServiceUnavailable(
+            refusal.answered(response)
+        ) from error
 
 
 def _newness(is_new: bool) -> dict[str, bool]:
     return {host_contract.IS_NEW: True} if is_new else {}
 
 
-def _arqs(answer: Mapping[str, Any]) -> tuple[arq_types.Arq, ...]:
-    return tuple(arq_types.Arq.from_dict(value) for value in answer['arqs'])
+def _arqs(answer: Any) -> tuple[arq_types.Arq, ...]:
+    """:raises ServiceUnavailable: the answer is malformed."""
+    return _read(
+        decoding.part('arqs', decoding.listed(arq_types.Arq.from_dict)), answer
+    )
+
+
+def _read(parse: decoding.Parser[_T], answer: Any) -> _T:
+    """:raises ServiceUnavailable: the answer is malformed."""
+    try:
+        return parse(answer)
+    except decoding.Malformed as error:
+        raise exceptions.ServiceUnavailable(
+            f'the accelerator API gave an answer that is malformed: {error}'
+        ) from error
 
 
 def _fault(response: Any) -> exceptions.AcceleratorError:

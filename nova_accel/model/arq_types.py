@@ -20,6 +20,7 @@ from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
+from nova_accel.model import decoding
 
 
 class State(enum.StrEnum):
@@ -79,6 +80,9 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.UNKNOWN: frozenset(),
 }
 
+#: The highest number of a device profile's group: that of its column.
+MAX_GROUP_ID = 2**31 - 1
+
 #: The states in which Nova no longer waits for an ARQ.
 RESOLVED = frozenset({State.BOUND, State.BIND_FAILED, State.DELETING})
 
@@ -103,12 +107,16 @@ def check_transition(uuid: str, present: State, wanted: State) -> None:
 def resource_class(group: Mapping[str, str]) -> str:
     """The resource class of the ARQs of a device profile's group.
 
-    A group has only one class, because each of our providers has only one.
+    A group has only one class, because each of our providers has only one. It
+    is empty if a group that was imported has none.
     """
     return next(
-        key.removeprefix('resources:')
-        for key in group
-        if key.startswith('resources:')
+        (
+            key.removeprefix('resources:')
+            for key in group
+            if key.startswith('resources:')
+        ),
+        '',
     )
 
 
@@ -146,16 +154,24 @@ class Arq:
         return resource_class(self.group)
 
     @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> 'Arq':
-        """The reverse of :meth:`to_dict`."""
+    def from_dict(cls, value: Any) -> 'Arq':
+        """The reverse of :meth:`to_dict`.
+
+        :raises Malformed: the value is no ARQ.
+        """
+        field = decoding.Fields(value)
         return cls(
-            uuid=value['uuid'],
-            state=State(value['state']),
-            device_profile_name=value['device_profile_name'],
-            device_profile_group_id=value['device_profile_group_id'],
-            group=value['group'],
-            device_rp_uuid=value['device_rp_uuid'],
-            handle=attach_handle.from_dict(value['attach_handle']),
+            uuid=field('uuid', decoding.uuid),
+            state=field('state', decoding.one_of(State)),
+            device_profile_name=field('device_profile_name', decoding.text),
+            device_profile_group_id=field(
+                'device_profile_group_id', decoding.integer(0, MAX_GROUP_ID)
+            ),
+            group=field(
+                'group', decoding.mapped(decoding.text, decoding.words)
+            ),
+            device_rp_uuid=field('device_rp_uuid', decoding.uuid),
+            handle=field('attach_handle', attach_handle.from_dict),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,12 +12,14 @@
 
 """Attach handles: the one thing on a host that a guest gets for one ARQ."""
 
-from collections.abc import Mapping
 import dataclasses
 import enum
+import functools
 from typing import Any
 
 from nova_accel import exceptions
+from nova_accel.model import bounds
+from nova_accel.model import decoding
 from nova_accel.model import pci_address
 
 
@@ -109,8 +111,14 @@ class AttachHandle:
         """Check that the device is still the same one.
 
         :param present: the handle as its host sees it now
-        :raises DeviceError: another device is in its place.
+        :raises DeviceError: another device is in its place, or it is at
+            another one.
         """
+        if self.address != present.address:
+            raise exceptions.DeviceError(
+                f'{self.uuid} is at {present.address} now, not at '
+                f'{self.address}'
+            )
         if is_another(self.identity, present.identity):
             raise exceptions.DeviceError(
                 f'at {self.address} is {present.identity} now, not '
@@ -123,26 +131,55 @@ def is_another(one: str | None, other: str | None) -> bool:
     return None not in (one, other) and one != other
 
 
-def from_dict(value: Mapping[str, Any]) -> AttachHandle:
+def from_dict(value: Any) -> AttachHandle:
     """The reverse of :meth:`AttachHandle.to_dict`.
 
-    :raises InvalidName: an address in ``info`` is malformed.
+    :raises Malformed: the value is no attach handle.
     """
-    info = value['info']
-    is_mdev = value['type'] == HandleType.MDEV
+    field = decoding.Fields(value)
+    return field(
+        'info',
+        functools.partial(
+            _of_info,
+            field('uuid', decoding.uuid),
+            field('type', decoding.one_of(HandleType)),
+            # Older releases did not store it.
+            field('identity', decoding.optional(decoding.text), None),
+        ),
+    )
+
+
+def _of_info(
+    uuid: str, kind: HandleType, identity: str | None, value: Any
+) -> AttachHandle:
+    """The reverse of :attr:`AttachHandle.info`."""
+    field = decoding.Fields(value)
+    domain, bus, device, function = (
+        field(part, decoding.name)
+        for part in ('domain', 'bus', 'device', 'function')
+    )
+    asked_type = field('asked_type', decoding.optional(decoding.name), None)
+    is_mdev = kind is HandleType.MDEV
+    if is_mdev and asked_type is None:
+        raise decoding.Malformed('asked_type', 'is missing')
     return AttachHandle(
-        uuid=value['uuid'],
+        uuid=uuid,
         address=pci_address.PciAddress.parse(
-            '{domain}:{bus}:{device}.{function}'.format(**info)
+            f'{domain}:{bus}:{device}.{function}'
         ),
-        mdev_type=info.get('asked_type') if is_mdev else None,
-        physical_network=info.get('physical_network'),
-        further_functions=tuple(
-            pci_address.PciAddress.parse(address)
-            for address in info.get('further_functions', ())
+        mdev_type=asked_type if is_mdev else None,
+        physical_network=field(
+            'physical_network', decoding.optional(decoding.name), None
         ),
-        vgpu_type=None if is_mdev else info.get('asked_type'),
-        is_managed=info.get('managed') != 'no',
-        # Older releases did not store it.
-        identity=value.get('identity'),
+        further_functions=field(
+            'further_functions',
+            decoding.listed(
+                pci_address.from_text, bounds.MAX_FURTHER_FUNCTIONS
+            ),
+            (),
+        ),
+        vgpu_type=None if is_mdev else asked_type,
+        is_managed=field('managed', decoding.optional(decoding.text), None)
+        != 'no',
+        identity=identity,
     )

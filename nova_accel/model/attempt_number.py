@@ -20,6 +20,8 @@ exception: hosts of the previous release send the time in nanoseconds. Such a
 number is accepted if it is at most a day in the future.
 """
 
+from nova_accel.model import decoding
+
 #: The highest number that a host may propose. It keeps stored numbers far from
 #: the end of their column.
 MAX = 2**62
@@ -30,6 +32,9 @@ REACH = 2**20
 
 #: Numbers from here on are times in nanoseconds (this one was in 2006).
 _FIRST_TIME = 2**60
+
+#: The reader of a number in plain JSON.
+from_json = decoding.integer(1, MAX)
 
 _DAY_NS = 24 * 60 * 60 * 10**9
 

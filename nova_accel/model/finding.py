@@ -42,7 +42,7 @@ class Kind(enum.StrEnum):
     NOT_IN_API = 'not_in_api'
     #: The guests of a partition of NVSwitches, and its state, disagree.
     PARTITION = 'partition'
-    #: A file of the journal is damaged.
+    #: A file in which the host keeps its state is damaged.
     JOURNAL = 'journal'
     #: The devices that a server held are not given back yet.
     NOT_RELEASED = 'not_released'
@@ -75,7 +75,6 @@ LEFT_ALONE = frozenset(
         Kind.GUEST_STOPPED,
         Kind.GUEST_WITHOUT_SERVER,
         Kind.NOT_IN_API,
-        Kind.JOURNAL,
         Kind.NOT_TAKEN_OVER,
         Kind.REFUSED,
         Kind.PROVIDERS,
@@ -109,8 +108,8 @@ _REMEDIES: Mapping[str, str] = {
         'look at the log of nova-compute, and list the partitions with fmpm -l'
     ),
     Kind.JOURNAL: (
-        'restore the file or, if the server has no accelerators, remove it, '
-        'and restart nova-compute'
+        'the host asks the accelerator API; if it goes on, look at the file '
+        'and at the log of nova-compute'
     ),
     Kind.NOT_RELEASED: (
         'the host tries again; if it goes on, look at the device'

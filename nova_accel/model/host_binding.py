@@ -15,11 +15,12 @@
 
 from collections.abc import Container
 from collections.abc import Iterable
-from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
 from nova_accel.model import arq_types
+from nova_accel.model import attempt_number
+from nova_accel.model import decoding
 
 #: The states in which an ARQ holds a device.
 HOLDING = frozenset({arq_types.State.BOUND, arq_types.State.PROVISIONING})
@@ -76,17 +77,50 @@ def unjournaled(
     )
 
 
-def from_dict(value: Mapping[str, Any]) -> Binding:
-    """A binding as ``GET /hosts/{hostname}/instances`` lists it."""
+def from_dict(value: Any) -> Binding:
+    """A binding as ``GET /hosts/{hostname}/instances`` lists it.
+
+    :raises Malformed: the value is no binding.
+    """
+    field = decoding.Fields(value)
+    arqs = field('arqs', decoding.listed(_listed_arq))
     return Binding(
-        instance_uuid=value['instance_uuid'],
-        role=None if value['role'] is None else arq_types.Role(value['role']),
-        attempt=value['attempt'],
-        arq_uuids=tuple(arq['uuid'] for arq in value['arqs']),
-        arqs=tuple(
-            arq_types.Arq.from_dict(arq)
-            for arq in value['arqs']
-            if arq['state'] in HOLDING
-            and arq['attach_handle']['uuid'] is not None
+        instance_uuid=field('instance_uuid', decoding.uuid),
+        role=field('role', decoding.optional(decoding.one_of(arq_types.Role))),
+        attempt=field('attempt', decoding.optional(attempt_number.from_json)),
+        arq_uuids=tuple(uuid for uuid, _arq in arqs),
+        arqs=tuple(arq for _uuid, arq in arqs if arq is not None),
+    )
+
+
+def _listed_arq(value: Any) -> tuple[str, arq_types.Arq | None]:
+    """The uuid of an ARQ, and the ARQ if it is usable."""
+    field = decoding.Fields(value)
+    handle = field('attach_handle', decoding.Fields)
+    is_usable = (
+        field('state', decoding.one_of(arq_types.State)) in HOLDING
+        and handle('uuid', decoding.optional(decoding.uuid)) is not None
+    )
+    return (
+        field('uuid', decoding.uuid),
+        arq_types.Arq.from_dict(value) if is_usable else None,
+    )
+
+
+def listing(value: Any) -> Listing:
+    """The whole answer to ``GET /hosts/{hostname}/instances``.
+
+    :raises Malformed: it is another one.
+    """
+    field = decoding.Fields(value)
+    return Listing(
+        list(field('bindings', decoding.listed(from_dict, decoding.MANY))),
+        # An older API has none.
+        frozenset(
+            field(
+                'left_mdevs',
+                decoding.listed(decoding.text, decoding.MANY),
+                (),
+            )
         ),
     )

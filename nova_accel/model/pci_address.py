@@ -18,8 +18,10 @@ digits, bus two, slot two (0-1f), function one (0-7).
 
 import dataclasses
 import re
+from typing import Any
 
 from nova_accel import exceptions
+from nova_accel.model import decoding
 
 _SYSFS = re.compile(
     r'(?P<domain>[0-9a-f]{4,8}):(?P<bus>[0-9a-f]{2}):'
@@ -88,3 +90,11 @@ class PciAddress:
 
     def __str__(self) -> str:
         return '{domain}:{bus}:{device}.{function}'.format(**self.parts)
+
+
+def from_text(value: Any) -> PciAddress:
+    """The reverse of ``str()``, of any value.
+
+    :raises ValueError, InvalidName: it is no PCI address.
+    """
+    return PciAddress.parse(decoding.text(value))

@@ -19,6 +19,7 @@ import enum
 from typing import Any
 
 from nova_accel import exceptions
+from nova_accel.model import decoding
 from nova_accel.model import reason
 
 
@@ -94,21 +95,30 @@ class Record:
         }
 
 
-def from_dict(value: Mapping[str, Any]) -> Record:
+def from_dict(value: Any) -> Record:
     """The reverse of :meth:`Record.to_dict`.
 
-    :raises KeyError, TypeError, ValueError: the value is no record.
+    :raises Malformed: the value is no record.
     """
-    finished_at = value['finished_at']
+    field = decoding.Fields(value)
     return Record(
-        **{
-            **value,
-            'asker': Asker(**value['asker']),
-            'started_at': _to_time(value['started_at']),
-            'finished_at': (
-                None if finished_at is None else _to_time(finished_at)
-            ),
-        }
+        field('uuid', decoding.uuid),
+        field('device_uuid', decoding.uuid),
+        field('region', decoding.name),
+        field('bitstream_id', decoding.uuid),
+        field('asker', _asker),
+        field('started_at', _to_time),
+        field('finished_at', decoding.optional(_to_time)),
+        field('failure', decoding.optional(decoding.words)),
+    )
+
+
+def _asker(value: Any) -> Asker:
+    field = decoding.Fields(value)
+    return Asker(
+        field('project_id', decoding.optional(decoding.text)),
+        field('user_id', decoding.optional(decoding.text)),
+        field('instance_uuid', decoding.optional(decoding.uuid)),
     )
 
 
@@ -131,12 +141,16 @@ def _to_text(time: datetime.datetime) -> str:
     return time.astimezone(datetime.UTC).isoformat()
 
 
-def _to_time(text: str) -> datetime.datetime:
-    """:raises ValueError: the text is no time."""
+def _to_time(value: Any) -> datetime.datetime:
+    """:raises ValueError: the value is no time with its zone."""
+    text = decoding.text(value)
     try:
-        return datetime.datetime.fromisoformat(text)
+        time = datetime.datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(f'{text}: {error}') from error
+    if time.tzinfo is None:
+        raise ValueError(f'{text} has no time zone')
+    return time
 
 
 @dataclasses.dataclass(frozen=True)

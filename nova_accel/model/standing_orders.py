@@ -16,6 +16,8 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
+from nova_accel.model import decoding
+
 
 @dataclasses.dataclass(frozen=True)
 class Orders:
@@ -48,13 +50,22 @@ class Orders:
         }
 
 
-def from_dict(value: Mapping[str, Any]) -> Orders:
-    """The reverse of :meth:`Orders.to_dict`."""
+def from_dict(value: Any) -> Orders:
+    """The reverse of :meth:`Orders.to_dict`.
+
+    :raises Malformed: the value is no orders.
+    """
+    field = decoding.Fields(value)
+    uuids = decoding.listed(decoding.uuid, decoding.MANY)
     return Orders(
-        value['revision'],
-        frozenset(value['disabled']),
-        frozenset(value['uncleaned']),
-        # An API of the release before does not say them.
-        value.get('stock', {}),
-        value.get('has_unadopted', False),
+        field('revision', decoding.integer(0, 2**63 - 1)),
+        frozenset(field('disabled', uuids)),
+        frozenset(field('uncleaned', uuids)),
+        # An API of the release before does not say these.
+        field(
+            'stock',
+            decoding.mapped(decoding.uuid, decoding.uuid, decoding.MANY),
+            {},
+        ),
+        field('has_unadopted', decoding.boolean, False),
     )

@@ -16,12 +16,22 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from concurrent import futures
 import contextlib
+import json
 import os
 import pathlib
+import stat
 import tempfile
+from typing import Any
 from typing import IO
 
 from nova_accel import exceptions
+
+#: The longest file of plain JSON that is read, in bytes, unless its reader
+#: says otherwise.
+MAX_JSON_BYTES = 4 * 1024 * 1024
+
+#: The ending of the name of a damaged file that was put aside.
+DAMAGED = '.damaged'
 
 # On a journaling file system a sync makes other writers wait, too.
 _SYNC_BYTES = 16 * 1024 * 1024
@@ -72,6 +82,45 @@ def write_chunks(file: IO[bytes], chunks: Iterable[bytes]) -> None:
                 synced = executor.submit(os.fdatasync, file.fileno())
                 unsynced_bytes = 0
         synced.result()
+
+
+def read_json(path: pathlib.Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    """The plain JSON in a file.
+
+    The file may have been torn, or put there by others.
+
+    :param max_bytes: a longer file is not read
+    :raises OSError: the disk does not give it; FileNotFoundError if there is
+        no such file.
+    :raises ValueError: it is no plain JSON, or too long.
+    """
+    # A pipe would never end.
+    with open(path, 'rb', opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError('it is no regular file')
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ValueError(f'it has more than {max_bytes} bytes')
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError('it is nested too deeply') from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def put_aside(path: pathlib.Path) -> None:
+    """Rename a damaged file, if it is there, so that nobody reads it again.
+
+    People can still look at it: it gets the ending :data:`DAMAGED`.
+
+    :raises DiskError: the disk refused.
+    """
+    with _disk_errors(path, 'renamed'), contextlib.suppress(FileNotFoundError):
+        os.replace(path, path.with_name(path.name + DAMAGED))
+        sync(path.parent)
 
 
 def remove(path: pathlib.Path) -> None:

@@ -16,6 +16,7 @@ Unlike with the journals, everything still works if it is lost.
 """
 
 from collections.abc import Callable
+import contextlib
 import json
 import pathlib
 from typing import Any
@@ -29,19 +30,25 @@ from nova_accel.state import durable_file
 
 LOG = logging.getLogger(__name__)
 
+#: The longest file, in bytes. A host may have ten thousands of devices.
+MAX_BYTES = 64 * 1024 * 1024
+
 _Value = TypeVar('_Value')
 
 
 class ValueFile(Generic[_Value]):
     """A value, read from disk once, when nova-compute starts.
 
-    :param parse: the reverse of ``to_json``; it raises ValueError, KeyError,
-        TypeError or AttributeError for malformed input
+    A damaged file is put aside, see :func:`.durable_file.put_aside`.
+
+    :param parse: the reverse of ``to_json``; it raises ValueError or
+        AcceleratorError for malformed input
     :param to_json: makes plain JSON of a value
     :param nothing: the value without a file
     :param loss: the consequence of an unreadable file
     :param unwritten: the consequence of a failed write, as a sentence
     :ivar value: the present value, whether the disk has it or not
+    :ivar damaged: what was wrong with the file, if anything was
     """
 
     def __init__(
@@ -58,18 +65,17 @@ class ValueFile(Generic[_Value]):
         self._unwritten = unwritten
         self._is_written = True
         self.value = nothing
+        self.damaged: tuple[str, ...] = ()
         try:
-            self.value = parse(json.loads(path.read_text()))
+            self.value = parse(durable_file.read_json(path, MAX_BYTES))
         except FileNotFoundError:
             LOG.debug('There is no %s yet', path)
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ) as error:
-            LOG.warning('%s is damaged (%r): %s', path, error, loss)
+        # One file must not keep nova-compute from starting.
+        except Exception as error:
+            self.damaged = (f'the file {path} is damaged ({error}): {loss}',)
+            LOG.error(*self.damaged)
+            with contextlib.suppress(exceptions.DiskError):
+                durable_file.put_aside(path)
 
     def write(self, value: _Value) -> None:
         """Set the value, and write it to disk if it has changed.

@@ -173,6 +173,7 @@ class OsAcc:
             body failed
         :raises AcceleratorError: the instance holds no more than before.
         """
+        self._attachments.mend(instance.uuid)
         taken = self._not_held(instance.uuid)
         profile = server_request.profile(instance.flavor, found)
         try:
@@ -220,6 +221,8 @@ class OsAcc:
             providers
         :raises AcceleratorError: the instance holds nothing.
         """
+        # Nova is about to destroy the guest.
+        self._attachments.mend(instance.uuid)
         profile = server_request.profile(instance.flavor)
         if profile is None or self._recovered(instance.uuid):
             yield
@@ -275,6 +278,7 @@ class OsAcc:
         :raises AcceleratorError: a device cannot be made ready, or there is
             none although the flavor has a device profile of ours.
         """
+        self._attachments.mend(instance.uuid)
         held = {
             arq.uuid
             for arq in self._attachments.held.arqs_of(instance.uuid, role)
@@ -311,6 +315,7 @@ class OsAcc:
         :raises AcceleratorError: an ARQ cannot be held, or a device cannot be
             made ready.
         """
+        self._attachments.mend(instance.uuid)
         held = {
             arq.uuid: str(arq.handle.address)
             for arq in self._attachments.held.arqs_of(

@@ -41,6 +41,7 @@ from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import host_findings
 from nova_accel.model import host_view
+from nova_accel.virt import damaged_files
 from nova_accel.virt import guest_cells
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
@@ -124,9 +125,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
-    common.cycle.begin(
-        _steps(common.fabric, fpgas, holding, publishing, lost_mdevs)
-    )
+    common.cycle.begin(_steps(common, fpgas, holding, publishing, lost_mdevs))
     guru_report.tell(
         guru_report.TITLE,
         functools.partial(report_section.facts, common.node, common.board),
@@ -210,6 +209,7 @@ class _Common:
     api: accelerator_api.AcceleratorApi
     board: host_view.Board
     cycle: periodic_work.Cycle
+    files: damaged_files.DamagedFiles
     journal: attach_journal.Journal
     held: holdings.Held
     fabric: no_fabric.NoFabric
@@ -225,8 +225,9 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
         accelerator_api.adapter_from_conf(), node.nodename
     )
     state = pathlib.Path(CONF.state_path) / 'nova_accel'
-    journal = attach_journal.Journal(state / node.nodename)
     board = host_view.Board(host_view.View(node.uuid))
+    files = damaged_files.DamagedFiles(board.findings)
+    journal = files.of_journal(attach_journal.Journal(state / node.nodename))
     held = holdings.Held(journal)
     return _Common(
         node,
@@ -235,11 +236,13 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
         api,
         board,
         periodic_work.Cycle(CONF.nova_accel.report_interval_s, board.findings),
+        files,
         journal,
         held,
         _fabric(
             node.nodename,
             state,
+            files,
             fabric_need.Need(board, held, hardware.guests),
             board.findings,
         ),
@@ -249,6 +252,7 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
 def _fabric(
     nodename: str,
     state: pathlib.Path,
+    files: damaged_files.DamagedFiles,
     need: fabric_need.Need,
     findings: host_findings.Findings,
 ) -> no_fabric.NoFabric:
@@ -259,7 +263,9 @@ def _fabric(
     return guest_partitions.GuestPartitions(
         nodename,
         host_regions.boot_id(),
-        partition_journal.Journal(state / 'partitions' / nodename),
+        files.of_journal(
+            partition_journal.Journal(state / 'partitions' / nodename)
+        ),
         manager,
         need,
         options.fabric_manager_timeout_s,
@@ -283,9 +289,15 @@ def _fpgas(common: _Common) -> _Fpgas:
     node, hardware = common.node, common.hardware
     boot_id = host_regions.boot_id()
     regions = host_regions.Regions(
-        region_journal.RegionJournal(common.state / 'regions' / node.nodename),
-        known_types.KnownTypes(
-            common.state / f'{node.nodename}.region_types.json', boot_id
+        common.files.of_journal(
+            region_journal.RegionJournal(
+                common.state / 'regions' / node.nodename
+            )
+        ),
+        common.files.of_memory(
+            known_types.KnownTypes(
+                common.state / f'{node.nodename}.region_types.json', boot_id
+            )
         ),
         hardware.drivers,
         boot_id,
@@ -422,15 +434,17 @@ def _publishing(
             common.board,
             holding.cleaner,
             holding.attachments,
-            published_traits.PublishedTraits(
-                common.state / f'{nodename}.traits.json'
+            common.files.of_memory(
+                published_traits.PublishedTraits(
+                    common.state / f'{nodename}.traits.json'
+                )
             ),
         ),
     )
 
 
 def _steps(
-    fabric: no_fabric.NoFabric,
+    common: _Common,
     fpgas: _Fpgas,
     holding: _Holding,
     publishing: _Publishing,
@@ -438,9 +452,10 @@ def _steps(
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
     return (
+        ('Damaged files are not told', common.files.tell),
         (taking_over.NOT_TAKEN_OVER, holding.taking_over.look),
         (_UNPUBLISHED, publishing.publisher.refresh),
-        ('Partitions are not compared with the guests', fabric.repair),
+        ('Partitions are not compared with the guests', common.fabric.repair),
         ('How accelerators were cleaned is not told', holding.cleaner.tell),
         ('What was programmed is not told', fpgas.history.tell),
         (_UNPUBLISHED, publishing.publisher.report),
@@ -459,8 +474,10 @@ def _steps(
 
 def _links(common: _Common) -> device_links.DeviceLinks:
     sysfs = common.hardware.sysfs
-    memory = link_memory.LinkMemory(
-        common.state / f'{common.node.nodename}.links.json'
+    memory = common.files.of_memory(
+        link_memory.LinkMemory(
+            common.state / f'{common.node.nodename}.links.json'
+        )
     )
     return device_links.DeviceLinks(
         sysfs,

@@ -32,7 +32,11 @@ from typing import Any
 from typing import NamedTuple
 
 from nova_accel import exceptions
+from nova_accel.model import decoding
 from nova_accel.model import pci_address
+
+#: A number of Fabric Manager's, of a partition or of a GPU's place.
+NUMBER = decoding.integer(0, 2**32 - 1)
 
 
 class Partition(NamedTuple):
@@ -98,19 +102,24 @@ class Entry:
         }
 
     @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> 'Entry':
-        return cls(
-            value['number'],
-            frozenset(value['module_ids']),
-            value['instance_uuid'],
-            Step(value['step']),
-            value['boot_id'],
-            frozenset(value['handles']),
-            tuple(
-                pci_address.PciAddress.parse(text)
-                for text in value['functions']
-            ),
+    def from_dict(cls, value: Any) -> 'Entry':
+        """The reverse of :meth:`to_dict`.
+
+        :raises Malformed: the value is no entry.
+        """
+        field = decoding.Fields(value)
+        entry = cls(
+            field('number', NUMBER),
+            frozenset(field('module_ids', decoding.listed(NUMBER))),
+            field('instance_uuid', decoding.uuid),
+            field('step', decoding.one_of(Step)),
+            field('boot_id', decoding.name),
+            frozenset(field('handles', decoding.listed(decoding.uuid))),
+            field('functions', decoding.listed(pci_address.from_text)),
         )
+        if not entry.module_ids:
+            raise decoding.Malformed('module_ids', 'has no GPUs')
+        return entry
 
 
 class Repairs(NamedTuple):
@@ -188,19 +197,28 @@ def in_order(
     return tuple(functions[number] for number in partition.order)
 
 
-def told(entries: Iterable[Entry], needed: Collection[int]) -> tuple[int, ...]:
+def told(
+    entries: Iterable[Entry],
+    needed: Collection[int],
+    damaged: Set[int] = frozenset(),
+) -> tuple[int, ...]:
     """The partitions to name to a Fabric Manager that was restarted.
 
     A partition that was being activated or deactivated has no guest. It is
     left out, so Fabric Manager ends what was begun.
 
     :param needed: the numbers of the partitions whose guests run
+    :param damaged: the numbers of those whose entries are damaged: a guest may
+        have them
     """
     return tuple(
         sorted(
-            entry.number
-            for entry in entries
-            if entry.step is Step.ACTIVE or entry.number in needed
+            {
+                entry.number
+                for entry in entries
+                if entry.step is Step.ACTIVE or entry.number in needed
+            }
+            | damaged
         )
     )
 

@@ -14,6 +14,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Set
 from typing import NamedTuple
 
 from nova_accel.host import all_guests
@@ -76,6 +77,33 @@ class Need:
             if arq.handle.address != device.address:
                 functions[device.module_id] = arq.handle.address
         return Gpus(frozenset(module_ids), frozenset(handles), functions)
+
+    def owners(self, module_ids: Set[int]) -> dict[str, Gpus]:
+        """The instances whose guests get one of these GPUs, and their GPUs."""
+        found = {
+            binding.instance_uuid: self.gpus(binding.arqs)
+            for binding in self._held.bindings()
+            if binding.role in (_Role.ACTIVE, _Role.INCOMING)
+        }
+        return {
+            uuid: gpus
+            for uuid, gpus in found.items()
+            if gpus.module_ids & module_ids
+        }
+
+    def is_unsure(self, module_ids: Set[int]) -> bool:
+        """Whether a guest may have one of these GPUs that nobody holds.
+
+        :raises DeviceError: libvirt does not say.
+        """
+        in_guests = frozenset().union(*self._guests.devices().values())
+        return bool(self._held.damaged()) or any(
+            part in in_guests
+            for device in self._board.view.devices
+            if device.module_id in module_ids
+            for handle in device.handles
+            for part in (*handle.parts, str(device.address))
+        )
 
     def has(self, entry: fabric.Entry, is_busy: bool) -> bool:
         """Whether a guest has the partition, or is about to get it.

@@ -132,6 +132,8 @@ class GuestPartitions(no_fabric.NoFabric):
             partitions = self._list()
             if partitions is None:
                 return
+            if self._mend(partitions):
+                partitions = self._list() or ()
             entries = self._journal.entries()
             found = fabric.repairs(partitions, entries, self._needed())
             amiss = [
@@ -205,6 +207,7 @@ class GuestPartitions(no_fabric.NoFabric):
                 instance_uuid,
             )
             return
+        self._mend(partitions)
         wanted = self._wanted(instance_uuid, gpus, partitions)
         self._make_way(wanted)
         self._activate(wanted)
@@ -237,6 +240,54 @@ class GuestPartitions(no_fabric.NoFabric):
             f'Fabric Manager has lost the partition of {instance_uuid} '
             f'{_MOST_LOOKS} times before its guest ran'
         )
+
+    def _mend(self, partitions: Iterable[fabric.Partition]) -> bool:
+        """Learn what the damaged entries of the journal said.
+
+        A partition is activated for exactly the GPUs that a guest gets. If
+        nobody has any of its GPUs, it is not needed any more.
+
+        :returns: whether one is whole again
+        :raises AcceleratorError: Fabric Manager, libvirt or the disk refuses.
+        """
+        damaged = self._journal.damaged_numbers()
+        is_mended = False
+        for partition in partitions:
+            if partition.number not in damaged:
+                continue
+            owners = self._need.owners(partition.module_ids)
+            exact = [
+                (uuid, gpus)
+                for uuid, gpus in owners.items()
+                if gpus.module_ids == partition.module_ids
+            ]
+            if partition.is_active and len(owners) == len(exact) == 1:
+                ((uuid, gpus),) = exact
+                self._journal.write(
+                    fabric.Entry(
+                        partition.number,
+                        partition.module_ids,
+                        uuid,
+                        _Step.ACTIVE,
+                        self._boot_id,
+                        gpus.handles,
+                        fabric.in_order(partition, gpus.functions),
+                    )
+                )
+            elif not partition.is_active:
+                self._journal.put_aside(partition.number)
+            elif not owners and not self._need.is_unsure(partition.module_ids):
+                self._manager.deactivate(partition.number)
+                self._journal.put_aside(partition.number)
+            else:
+                continue
+            is_mended = True
+            LOG.info(
+                'The journal of partition %s of the NVSwitch fabric is whole '
+                'again',
+                partition.number,
+            )
+        return is_mended
 
     def _wanted(
         self,
@@ -406,7 +457,11 @@ class GuestPartitions(no_fabric.NoFabric):
             return self._manager.partitions()
         except exceptions.FabricNotReady:
             # Fabric Manager does not say whether it starts or waits.
-            active = fabric.told(self._journal.entries(), self._needed())
+            active = fabric.told(
+                self._journal.entries(),
+                self._needed(),
+                self._journal.damaged_numbers(),
+            )
             if not self._manager.tell(active):
                 raise
             LOG.warning(

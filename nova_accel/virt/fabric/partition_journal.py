@@ -18,9 +18,13 @@ what Fabric Manager is told after its own restart.
 """
 
 import pathlib
+import re
 
 from nova_accel.model.links import fabric
+from nova_accel.state import durable_file
 from nova_accel.state import record_files
+
+_NAME = re.compile('partition-(?P<number>0|[1-9][0-9]{0,9})', re.ASCII)
 
 
 class Journal:
@@ -30,15 +34,34 @@ class Journal:
         self._files = record_files.RecordFiles(
             directory,
             fabric.Entry.from_dict,
+            _name,
             'partitions of NVSwitches',
-            'if the partition is active, no other guest gets its GPUs: '
-            'deactivate it when no guest has them, remove the file and '
-            'restart nova-compute',
+            'the host learns from the devices of its instances whose the '
+            f'partition is, and keeps the file as *{durable_file.DAMAGED}',
         )
 
     def entries(self) -> list[fabric.Entry]:
-        """Every entry that could be understood."""
+        """Every entry that is not damaged."""
         return self._files.entries()
+
+    def damaged(self) -> list[tuple[None, str]]:
+        """What is wrong with each damaged entry. Nobody knows whose it is."""
+        return [(None, why) for why in sorted(self._files.damaged.values())]
+
+    def damaged_numbers(self) -> frozenset[int]:
+        """The partitions whose entries are damaged, by the files' names."""
+        return frozenset(
+            int(match['number'])
+            for name in self._files.damaged
+            if (match := _NAME.fullmatch(name))
+        )
+
+    def put_aside(self, number: int) -> None:
+        """Forget the damaged entry of a partition that is not active.
+
+        :raises DiskError: the disk refused.
+        """
+        self._files.remove(f'partition-{number}')
 
     def of_instance(self, instance_uuid: str) -> list[fabric.Entry]:
         """The entries of an instance."""
@@ -53,7 +76,7 @@ class Journal:
 
         :raises DiskError: the disk refused.
         """
-        self._files.write(_name(entry), entry)
+        self._files.write(entry)
 
     def remove(self, entry: fabric.Entry) -> None:
         """Forget the entry.

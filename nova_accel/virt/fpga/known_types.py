@@ -22,6 +22,8 @@ from collections.abc import Mapping
 import pathlib
 from typing import Any
 
+from nova_accel.model import bounds
+from nova_accel.model import decoding
 from nova_accel.model import hardware
 from nova_accel.model import region_contents
 from nova_accel.state import value_file
@@ -31,6 +33,16 @@ _Types = Mapping[str, region_contents.ToldType]
 
 #: Device -> the types of its regions.
 _OfDevices = Mapping[str, _Types]
+
+
+def _told_type(value: Any) -> region_contents.ToldType:
+    """The reverse of a pair: the type, and its traits."""
+    match value:
+        case [type_uuid, traits]:
+            return region_contents.ToldType(
+                decoding.name(type_uuid), frozenset(decoding.traits(traits))
+            )
+    raise ValueError('it is no pair')
 
 
 class KnownTypes:
@@ -54,6 +66,10 @@ class KnownTypes:
             'The types of FPGA regions would not be known after a restart',
         )
 
+    def damaged(self) -> list[tuple[None, str]]:
+        """What was wrong with the file when nova-compute started."""
+        return [(None, why) for why in self._file.damaged]
+
     def of(self, device_name: str) -> _Types:
         """The types that the regions of a device told last."""
         return self._file.value.get(device_name, {})
@@ -72,15 +88,18 @@ class KnownTypes:
         )
 
     def _from_json(self, value: Any) -> _OfDevices:
-        if value['boot_id'] != self._boot_id:
-            return {}
-        return {
-            device: {
-                region: region_contents.ToldType(type_uuid, frozenset(traits))
-                for region, (type_uuid, traits) in types.items()
-            }
-            for device, types in value['types'].items()
-        }
+        field = decoding.Fields(value)
+        types = field(
+            'types',
+            decoding.mapped(
+                decoding.name,
+                decoding.mapped(decoding.name, _told_type),
+                bounds.MAX_DEVICES,
+            ),
+        )
+        return (
+            types if field('boot_id', decoding.name) == self._boot_id else {}
+        )
 
     def _to_json(self, types: _OfDevices) -> Any:
         return {

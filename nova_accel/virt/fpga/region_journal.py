@@ -17,12 +17,12 @@ card is touched. The card's answer is written when the programming is done. So
 after a crash nova-compute knows which regions it cannot trust.
 """
 
-from collections.abc import Mapping
 import dataclasses
 import enum
 import pathlib
 from typing import Any
 
+from nova_accel.model import decoding
 from nova_accel.model import naming
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
@@ -130,43 +130,59 @@ class Entry:
         }
 
 
-def entry_from_dict(value: Mapping[str, Any]) -> Entry:
+def entry_from_dict(value: Any) -> Entry:
     """The reverse of :meth:`Entry.to_dict`.
 
     Older versions did not write ``owner`` and ``fallback``. They may have
     written functions that are no uuids, which are left out.
 
-    :raises KeyError, TypeError, ValueError: the value is no entry.
+    :raises Malformed: the value is no entry.
     """
+    field = decoding.Fields(value)
     return Entry(
-        **{
-            **value,
-            'step': Step(value['step']),
-            'function_uuids': tuple(
-                filter(stated_properties.is_uuid, value['function_uuids'])
-            )[: stated_properties.MAX_FUNCTIONS],
-            'served': tuple(value['served']),
-            'fallback': _circuit(value.get('fallback')),
-            'record': programming_record.from_dict(value['record']),
-        }
+        field('device', decoding.name),
+        field('step', decoding.one_of(Step)),
+        field('record', programming_record.from_dict),
+        field('sha256', _SHA256),
+        field('function_uuids', _functions),
+        field('boot_id', decoding.name),
+        field('loaded', decoding.optional(decoding.words)),
+        field('served', decoding.listed(decoding.uuid)),
+        field('owner', _OWNER, programmable.UNKNOWN_OWNER),
+        field('fallback', decoding.optional(_circuit), None),
     )
 
 
-def _circuit(value: Mapping[str, Any] | None) -> programmable.Circuit | None:
-    return (
-        None
-        if value is None
-        else programmable.Circuit(
-            **{**value, 'function_uuids': tuple(value['function_uuids'])}
+_SHA256 = decoding.matching(r'[0-9a-f]{64}\Z', 'a sha256 in hexadecimal')
+
+_OWNER = decoding.optional(decoding.text)
+
+
+def _functions(value: Any) -> tuple[str, ...]:
+    """The functions that are uuids, as many as one bitstream may have."""
+    return tuple(
+        filter(
+            stated_properties.is_uuid,
+            decoding.listed(lambda each: each)(value),
         )
+    )[: stated_properties.MAX_FUNCTIONS]
+
+
+def _circuit(value: Any) -> programmable.Circuit:
+    field = decoding.Fields(value)
+    return programmable.Circuit(
+        field('bitstream_id', decoding.uuid),
+        field('sha256', _SHA256),
+        field('function_uuids', _functions),
+        field('owner', _OWNER),
     )
 
 
 class RegionJournal:
     """The entries of one host, below ``directory``.
 
-    If a file cannot be understood, nothing is known of its region. The file
-    does not say which region that is.
+    If a file is damaged, nothing is known of its region. The name of the file
+    is made of the region's, and does not tell it.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -174,6 +190,7 @@ class RegionJournal:
         self._files = record_files.RecordFiles(
             directory,
             entry_from_dict,
+            lambda entry: _name(entry.device, entry.region),
             'FPGA regions',
             'what the region holds is not known until it is programmed',
         )
@@ -181,21 +198,25 @@ class RegionJournal:
     def read(self, device: str, region: str) -> Entry | None:
         """The entry of a region, None if it was never programmed.
 
-        :raises DeviceError: the entry's file could not be understood. It is
-            replaced when the region is programmed.
+        :raises DeviceError: the entry is damaged. It is replaced when the
+            region is programmed.
         """
         return self._files.read(_name(device, region))
 
     def entries(self) -> list[Entry]:
-        """Every entry that could be understood."""
+        """Every entry that is not damaged."""
         return self._files.entries()
+
+    def damaged(self) -> list[tuple[None, str]]:
+        """What is wrong with each damaged entry. Nobody knows whose it is."""
+        return [(None, why) for why in sorted(self._files.damaged.values())]
 
     def write(self, entry: Entry) -> None:
         """Store the entry, so that it survives a crash of the host.
 
         :raises DeviceError: the disk refused.
         """
-        self._files.write(_name(entry.device, entry.region), entry)
+        self._files.write(entry)
 
     def forget(self, device: str, region: str) -> None:
         """Remove the entry of a region, if there is one.

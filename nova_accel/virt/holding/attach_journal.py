@@ -18,6 +18,7 @@ device is touched. So after a crash nova-compute knows what it had begun, and
 guests get their devices again even while the API is away.
 """
 
+from collections.abc import Iterable
 import dataclasses
 import enum
 import pathlib
@@ -25,7 +26,10 @@ from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
+from nova_accel.model import attempt_number
+from nova_accel.model import decoding
 from nova_accel.model import host_binding
+from nova_accel.state import durable_file
 from nova_accel.state import record_files
 
 
@@ -62,18 +66,41 @@ class Entry:
         }
 
     @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> 'Entry':
-        return cls(
-            value['instance_uuid'],
-            arq_types.Role(value['role']),
-            value['attempt'],
-            Step(value['step']),
-            tuple(arq_types.Arq.from_dict(arq) for arq in value['arqs']),
+    def from_dict(cls, value: Any) -> 'Entry':
+        """The reverse of :meth:`to_dict`.
+
+        :raises Malformed: the value is no entry, or none that this host can
+            have written.
+        """
+        field = decoding.Fields(value)
+        role = decoding.one_of(arq_types.Role)
+        entry = cls(
+            field('instance_uuid', decoding.uuid),
+            field('role', role),
+            field('attempt', attempt_number.from_json),
+            field('step', decoding.one_of(Step)),
+            field('arqs', decoding.listed(arq_types.Arq.from_dict)),
             # Journals of the first version have no such key.
-            arq_types.Role(value['moved_from'])
-            if value.get('moved_from')
-            else None,
+            field('moved_from', decoding.optional(role), None),
         )
+        entry.check()
+        return entry
+
+    def check(self) -> None:
+        """:raises Malformed: its fields do not belong together."""
+        if self.step is Step.HELD and not self.arqs:
+            raise decoding.Malformed('arqs', 'is empty, and the step is held')
+        if self.step is Step.ACQUIRING and self.arqs:
+            raise decoding.Malformed(
+                'arqs', 'is not empty, and the step is acquiring'
+            )
+        if self.moved_from is self.role:
+            raise decoding.Malformed('moved_from', f'is the role {self.role}')
+        parts = [part for arq in self.arqs for part in arq.handle.parts]
+        if len({arq.uuid for arq in self.arqs}) < len(self.arqs) or len(
+            set(parts)
+        ) < len(parts):
+            raise decoding.Malformed('arqs', 'has a device twice')
 
 
 def begun(
@@ -114,23 +141,70 @@ def of_binding(binding: host_binding.Binding) -> Entry:
     )
 
 
+def disputed(
+    entries: Iterable[Entry],
+) -> dict[tuple[str, arq_types.Role], str]:
+    """The entries that claim a device which another one claims, too.
+
+    Nobody can tell from the journal which of them is wrong. Two entries of one
+    instance may have the same ARQs, if a move between its roles is not
+    finished: the newest entry says so.
+
+    :returns: instance and role -> why
+    """
+    claims: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for arq in entry.arqs:
+            for name in {arq.handle.uuid, *arq.handle.parts}:
+                claims.setdefault(name, []).append(entry)
+    found = {}
+    for name, claiming in claims.items():
+        newest = max(claiming, key=lambda entry: entry.attempt)
+        is_move = newest.moved_from is not None and all(
+            entry is newest or entry.attempt < newest.attempt
+            for entry in claiming
+        )
+        for entry in claiming:
+            others = [
+                other
+                for other in claiming
+                if other is not entry
+                and not (
+                    is_move and other.instance_uuid == entry.instance_uuid
+                )
+            ]
+            for other in others:
+                found[entry.instance_uuid, entry.role] = (
+                    f'it claims {name}, and so does the entry of instance '
+                    f'{other.instance_uuid} ({other.role})'
+                )
+    return found
+
+
 class Journal:
-    """The entries of one host, below ``directory``."""
+    """The entries of one host, below ``directory``.
+
+    What a damaged entry had is told by the accelerator API, see
+    :mod:`.mending`. Until then the operations of its instance fail.
+    """
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self._files = record_files.RecordFiles(
             directory,
             Entry.from_dict,
+            lambda entry: _name(entry.instance_uuid, entry.role),
             'accelerators',
-            'restore it or, if the instance has no accelerators, remove it, '
-            'and restart nova-compute',
+            'the host asks the accelerator API for what the instance has, and '
+            f'keeps the file as *{durable_file.DAMAGED}',
         )
+        for key, why in disputed(self.entries()).items():
+            self._files.refuse(_name(*key), why)
 
     def read(self, instance_uuid: str, role: arq_types.Role) -> Entry | None:
         """The entry of a binding, or None if there is none.
 
-        :raises DeviceError: the entry's file could not be understood.
+        :raises DeviceError: the entry is damaged.
         """
         return self._files.read(_name(instance_uuid, role))
 
@@ -139,7 +213,7 @@ class Journal:
 
         :raises DeviceError: the disk refused.
         """
-        self._files.write(_name(entry.instance_uuid, entry.role), entry)
+        self._files.write(entry)
 
     def remove(self, entry: Entry) -> None:
         """Forget the entry.
@@ -167,11 +241,11 @@ class Journal:
         )
 
     def entries(self) -> list[Entry]:
-        """Every entry that could be understood."""
+        """Every entry that is not damaged."""
         return self._files.entries()
 
     def damaged(self) -> list[tuple[str | None, str]]:
-        """Tell what is wrong with each entry that could not be understood.
+        """Tell what is wrong with each damaged entry.
 
         :returns: the instance, if the name of the file says it, and the words
         """
@@ -180,17 +254,32 @@ class Journal:
             for name, why in sorted(self._files.damaged.items())
         ]
 
+    def damaged_of(self, instance_uuid: str) -> dict[arq_types.Role, str]:
+        """What is wrong with each damaged entry of an instance, by role."""
+        return {
+            key[1]: why
+            for name, why in sorted(self._files.damaged.items())
+            if (key := _key(name)) is not None and key[0] == instance_uuid
+        }
+
+    def put_aside(self, instance_uuid: str, role: arq_types.Role) -> None:
+        """Forget a damaged entry that has nothing to tell.
+
+        :raises DeviceError: the disk refused.
+        """
+        self._files.remove(_name(instance_uuid, role))
+
     def keys(self) -> set[tuple[str, arq_types.Role]]:
-        """Instance and role of every entry, also of damaged ones.
+        """Instance and role of every entry that is not damaged.
 
         They include the roles that entries have moved from.
         """
-        keys = {_key(name) for name in self._files.damaged}
+        keys = set()
         for entry in self.entries():
             keys.add((entry.instance_uuid, entry.role))
             if entry.moved_from is not None:
                 keys.add((entry.instance_uuid, entry.moved_from))
-        return {key for key in keys if key is not None}
+        return keys
 
 
 def _name(instance_uuid: str, role: arq_types.Role) -> str:
@@ -201,6 +290,6 @@ def _key(name: str) -> tuple[str, arq_types.Role] | None:
     """Instance and role by a file's name; None if it is another file."""
     instance_uuid, _, role = name.partition('.')
     try:
-        return instance_uuid, arq_types.Role(role)
+        return decoding.uuid(instance_uuid), arq_types.Role(role)
     except ValueError:
         return None

@@ -20,6 +20,7 @@ first. :meth:`Attachments.retry` later finishes or undoes interrupted steps.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
@@ -41,6 +42,7 @@ from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import late_releases
+from nova_accel.virt.holding import mending
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import releases
 from nova_accel.virt.holding import role_changes
@@ -76,6 +78,9 @@ class Attachments:
         self._late = late_releases.LateReleases(findings)
         self._moves = role_changes.RoleChanges(journal, api, self._plugs)
         self._releases = releases.Releases(journal, api, plugs, cleaner)
+        self._mending = mending.Mending(
+            journal, api, self._hold_again, findings
+        )
 
     def acquire(
         self,
@@ -294,19 +299,40 @@ class Attachments:
         entry = attach_journal.of_binding(binding)
         with self._locked(entry.instance_uuid):
             if self._journal.read(entry.instance_uuid, entry.role) is None:
-                taken = self.held.by_others(entry)
-                if taken:
-                    raise self._refusal(entry, taken)
-                # A guest may have them. Therefore the entry is never
-                # "acquiring", which a crash would undo. A binding that was
-                # acquired later still keeps the greater number.
-                attempt = entry.attempt + 1
-                arqs = self._api.adopt(
-                    entry.instance_uuid, entry.role, attempt, binding.arq_uuids
-                )
-                self._journal.write(
-                    dataclasses.replace(entry, attempt=attempt, arqs=arqs)
-                )
+                self._hold_again(binding)
+
+    def _hold_again(self, binding: host_binding.Binding) -> None:
+        """See :meth:`recover`. Runs under the instance's lock."""
+        entry = attach_journal.of_binding(binding)
+        taken = self.held.by_others(entry)
+        if taken:
+            raise self._refusal(entry, taken)
+        # A guest may have them. Therefore the entry is never "acquiring",
+        # which a crash would undo. A binding that was acquired later still
+        # keeps the greater number.
+        attempt = entry.attempt + 1
+        arqs = self._api.adopt(
+            entry.instance_uuid, entry.role, attempt, binding.arq_uuids
+        )
+        self._journal.write(
+            dataclasses.replace(entry, attempt=attempt, arqs=arqs)
+        )
+
+    def mend(
+        self,
+        instance_uuid: str,
+        listed: Iterable[host_binding.Binding] | None = None,
+    ) -> None:
+        """Learn from the API what damaged entries of an instance had.
+
+        It costs nothing if there are none.
+
+        :param listed: the API's bindings of this host, None to ask for them
+        :raises DeviceError: one stays damaged.
+        """
+        if self._journal.damaged_of(instance_uuid):
+            with self._all_of(instance_uuid):
+                self._mending.mend(instance_uuid, listed)
 
     def recover_of(self, instance_uuid: str, role: arq_types.Role) -> None:
         """Hold again the binding that the API has of an instance, if any.
@@ -464,9 +490,18 @@ class Attachments:
         )
         return refusal
 
-    def _locked(
-        self,
-        instance_uuid: str,
+    @contextlib.contextmanager
+    def _locked(self, instance_uuid: str) -> Iterator[None]:
+        """Keep others from the instance's entries, none of them damaged.
+
+        If one stays damaged, reading it raises DeviceError.
+        """
+        with self._all_of(instance_uuid):
+            self._mending.mend_or_warn(instance_uuid)
+            yield
+
+    def _all_of(
+        self, instance_uuid: str
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
 

@@ -65,9 +65,15 @@ class Held:
         """Instance and role of every binding that the journal knows of."""
         return self._journal.keys()
 
-    def damaged(self) -> list[tuple[str | None, str]]:
-        """The instance of each damaged entry, if known, and what is wrong."""
-        return self._journal.damaged()
+    def damaged(self) -> frozenset[str]:
+        """The instances that have a damaged entry.
+
+        No other answer has these entries. :meth:`has` and :meth:`arqs_of`
+        raise an error for them.
+        """
+        return frozenset(
+            uuid for uuid, _why in self._journal.damaged() if uuid is not None
+        )
 
     def arqs(self, role: arq_types.Role | None = None) -> list[arq_types.Arq]:
         """All ARQs that instances hold, or that are not given back yet.

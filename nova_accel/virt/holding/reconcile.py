@@ -122,12 +122,20 @@ class Reconciler:
                 self.count()
             elif self._suspected:
                 self._compare_guests(self._repair_bindings(()))
-            elif self._may_have_unadopted() or any(
-                held.role in _FOR_A_WHILE
-                for held in self._attachments.held.bindings()
-            ):
+            elif self._is_unsettled():
                 self._repair_bindings(())
         self._findings.put('comparison', tried.failure(_NOT_COMPARED))
+
+    def _is_unsettled(self) -> bool:
+        """Whether a binding is about to change, or is not known."""
+        return (
+            self._may_have_unadopted()
+            or bool(self._attachments.held.damaged())
+            or any(
+                held.role in _FOR_A_WHILE
+                for held in self._attachments.held.bindings()
+            )
+        )
 
     def _may_have_unadopted(self) -> bool:
         """Whether ARQs wait here that clients have bound.
@@ -233,11 +241,9 @@ class Reconciler:
         self._findings.put(part, found + tried.failure(sentence))
 
     def _repair_bindings(self, consumers: Collection[str]) -> drift.Host:
+        self._mend()
         host = self._look(consumers)
-        found = [
-            finding.Finding(_Kind.JOURNAL, why, instance_uuid=uuid)
-            for uuid, why in self._attachments.held.damaged()
-        ]
+        found: list[finding.Finding] = []
         for repair in host.repairs():
             self._log(repair)
             with next_time.next_time(
@@ -248,6 +254,14 @@ class Reconciler:
             found += self._of_repair(repair, tried)
         self._findings.put('bindings', found)
         return host
+
+    def _mend(self) -> None:
+        """Learn what the damaged entries of the journal had."""
+        for uuid in sorted(self._attachments.held.damaged()):
+            with next_time.next_time(
+                f'The journal of instance {uuid} stays damaged'
+            ):
+                self._attachments.mend(uuid)
 
     def _of_repair(
         self, repair: drift.Repair, tried: next_time.Try

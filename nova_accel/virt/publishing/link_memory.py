@@ -21,6 +21,10 @@ import pathlib
 from typing import Any
 from typing import NamedTuple
 
+from nova_accel.model import bounds
+from nova_accel.model import decoding
+from nova_accel.model import pci_address
+from nova_accel.model.links import fabric
 from nova_accel.model.links import link_discovery
 from nova_accel.model.links import nvlink_peers
 from nova_accel.state import value_file
@@ -61,6 +65,10 @@ class LinkMemory:
             'until the driver of NVIDIA has had them again',
         )
 
+    def damaged(self) -> list[tuple[None, str]]:
+        """What was wrong with the file when nova-compute started."""
+        return [(None, why) for why in self._file.damaged]
+
     def read(self) -> Known:
         return self._file.value
 
@@ -70,25 +78,36 @@ class LinkMemory:
 
 
 def _from_json(value: Any) -> Known:
+    field = decoding.Fields(value)
     return Known(
-        {
-            address: KnownGpu(
-                gpu['identity'],
-                gpu['module_id'],
-                bool(gpu['has_fabric']),
-                nvlink_peers.Peers(
-                    frozenset(gpu['peers']),
-                    # Earlier releases did not keep it.
-                    frozenset(gpu.get('lost_peers', ())),
-                ),
-            )
-            for address, gpu in value['gpus'].items()
-        },
-        tuple(
-            link_discovery.Partition(frozenset(map(int, numbers)))
-            for numbers in value['partitions']
+        field('gpus', decoding.mapped(_address, _gpu, bounds.MAX_DEVICES)),
+        field('partitions', decoding.listed(_partition)),
+    )
+
+
+def _gpu(value: Any) -> KnownGpu:
+    field = decoding.Fields(value)
+    peers = decoding.listed(_address)
+    return KnownGpu(
+        field('identity', decoding.optional(decoding.text)),
+        field('module_id', decoding.optional(fabric.NUMBER)),
+        field('has_fabric', decoding.boolean),
+        nvlink_peers.Peers(
+            frozenset(field('peers', peers)),
+            # Earlier releases did not keep it.
+            frozenset(field('lost_peers', peers, ())),
         ),
     )
+
+
+def _partition(value: Any) -> link_discovery.Partition:
+    return link_discovery.Partition(
+        frozenset(decoding.listed(fabric.NUMBER)(value))
+    )
+
+
+def _address(value: Any) -> str:
+    return str(pci_address.from_text(value))
 
 
 def _to_json(known: Known) -> Any:

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import pathlib
 from typing import Any
 
+from nova_accel.model import decoding
 from nova_accel.state import value_file
 
 #: Resource provider uuid -> traits.
@@ -43,6 +44,10 @@ class PublishedTraits:
             'restart',
         )
 
+    def damaged(self) -> list[tuple[None, str]]:
+        """What was wrong with the file when nova-compute started."""
+        return [(None, why) for why in self._file.damaged]
+
     def read(self) -> Given:
         return self._file.value
 
@@ -55,7 +60,8 @@ class PublishedTraits:
 
 
 def _from_json(value: Any) -> Given:
-    return {uuid: frozenset(traits) for uuid, traits in value.items()}
+    given = decoding.mapped(decoding.uuid, decoding.traits, decoding.MANY)
+    return {uuid: frozenset(traits) for uuid, traits in given(value).items()}
 
 
 def _to_json(given: Given) -> Any:

@@ -187,9 +187,20 @@ class TestTricks(CacheTestCase):
         for name in ('../secret', str(secret), 'images'):
             index.write_text(content.replace(sha256, name))
             self.assertFalse(self.has(bitstream), name)
-        for text in ('', '[]', '{}', 'null'):
+        for text in ('', '[]', '{}', 'null', '[' * 200_000, '{"sha256": []}'):
             index.write_text(text)
-            self.assertFalse(self.has(bitstream), text)
+            self.assertFalse(self.has(bitstream), text[:20])
+            # nova-compute starts, and the note is gone.
+            self.cache = self.reopened()
+            self.assertFalse(index.exists())
+
+    def test_a_note_that_is_no_file(self):
+        bitstream = self.added(b'bits')
+        index = self.directory / 'images' / f'{bitstream.id}.json'
+        index.unlink()
+        index.mkdir()
+        self.cache = self.reopened()
+        self.assertFalse(self.has(bitstream))
 
     def test_a_link_in_the_place_of_a_file(self):
         bitstream = self.added(b'bits')

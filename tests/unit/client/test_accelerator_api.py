@@ -541,6 +541,22 @@ class TestAcceleratorApi(testtools.TestCase):
                 self.client.listing(),
             )
 
+    def test_an_answer_that_is_malformed(self):
+        for answer, fault in (
+            (None, 'not an object'),
+            ({'bindings': None}, 'bindings is None'),
+            ({'bindings': [{}]}, 'bindings[0].arqs is missing'),
+            ({'bindings': [], 'arqs': [{'uuid': []}]}, 'arqs[0].uuid is []'),
+        ):
+            self.client._call = lambda *_args, answer=answer: answer
+            ask = (
+                (lambda: self.client.held_on('x', INSTANCE, 'active'))
+                if answer and 'arqs' in answer
+                else self.client.listing
+            )
+            error = self.assertRaises(exceptions.ServiceUnavailable, ask)
+            self.assertIn(fault, str(error))
+
     def test_what_nova_has_bound_can_be_deleted(self):
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])

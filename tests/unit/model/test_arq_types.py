@@ -27,13 +27,18 @@ STORED = [
     state for state in arq_types.State if state is not arq_types.State.UNKNOWN
 ]
 
+NAMES = st.text(
+    st.characters(exclude_characters='\0', exclude_categories=['Cs']),
+    max_size=9,
+)
+
 ARQS = st.builds(
     arq_types.Arq,
     uuid=st.uuids().map(str),
     state=STATES,
-    device_profile_name=st.text(min_size=1),
+    device_profile_name=NAMES,
     device_profile_group_id=st.integers(0, 9),
-    group=st.dictionaries(st.text(), st.text()),
+    group=st.dictionaries(NAMES, NAMES),
     device_rp_uuid=st.uuids().map(str),
     handle=st.builds(
         attach_handle.AttachHandle,
@@ -210,4 +215,23 @@ class TestArq(testtools.TestCase):
 
     def test_an_unknown_state_is_refused(self):
         value = {'uuid': UUID, 'state': 'Asleep'}
-        self.assertRaises(ValueError, arq_types.Arq.from_dict, value)
+        error = self.assertRaises(ValueError, arq_types.Arq.from_dict, value)
+        self.assertIn('state is', str(error))
+
+    @given(ARQS)
+    def test_what_is_wrong_is_named(self, value):
+        good = value.to_dict()
+        for name, wrong, fault in (
+            ('group', None, 'group is None, not an object'),
+            ('group', {'resources:FPGA': 1}, "group['resources:FPGA'] is 1"),
+            ('device_rp_uuid', [UUID], 'device_rp_uuid is ['),
+            ('device_profile_group_id', True, 'group_id is True'),
+            ('attach_handle', {}, 'attach_handle.uuid is missing'),
+        ):
+            error = self.assertRaises(
+                ValueError, arq_types.Arq.from_dict, {**good, name: wrong}
+            )
+            self.assertIn(fault, str(error))
+
+    def test_an_imported_group_may_ask_for_nothing(self):
+        self.assertEqual('', arq_types.resource_class({'accel:x': '1'}))

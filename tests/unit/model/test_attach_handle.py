@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import json
 
 from hypothesis import given
@@ -18,6 +19,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
+from nova_accel.model import decoding
 from nova_accel.model import pci_address
 
 UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
@@ -135,6 +137,13 @@ class TestAttachHandle(testtools.TestCase):
             )
             for identity in ('S1', 'S1', 'S2', None)
         )
+        moved = dataclasses.replace(
+            handle, address=pci_address.PciAddress(0, 0x82, 2, 3)
+        )
+        error = self.assertRaises(
+            exceptions.DeviceError, handle.check_same, moved
+        )
+        self.assertIn('at 0000:82:02.3 now', str(error))
         self.assertEqual('S1', handle.to_dict()['identity'])
         self.assertNotIn('identity', handle.info)
         self.assertNotIn('identity', silent.to_dict())
@@ -184,6 +193,27 @@ class TestAttachHandle(testtools.TestCase):
             ('bus', ''),
         ):
             bad = {**good, 'info': {**good['info'], part: text}}
-            self.assertRaises(
-                exceptions.InvalidName, attach_handle.from_dict, bad
+            error = self.assertRaises(
+                decoding.Malformed, attach_handle.from_dict, bad
             )
+            self.assertIn('info', str(error))
+
+    def test_what_is_no_handle(self):
+        good = attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x81, 2, 3)
+        ).to_dict()
+        for spoilt, fault in (
+            ({'uuid': [UUID]}, 'uuid is'),
+            ({'type': 'USB'}, "type is 'USB', not one of PCI, MDEV"),
+            ({'type': 'MDEV'}, 'info.asked_type is missing'),
+            ({'info': None}, 'info is None'),
+            (
+                {'info': {**good['info'], 'further_functions': [7]}},
+                'info.further_functions[0] is',
+            ),
+            ({'identity': 7}, 'identity is 7'),
+        ):
+            error = self.assertRaises(
+                ValueError, attach_handle.from_dict, {**good, **spoilt}
+            )
+            self.assertIn(fault, str(error))

@@ -17,6 +17,11 @@ from nova_accel.model import arq_types
 from nova_accel.model import host_binding
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+ARQ = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8b01'
+BAD = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8b02'
+THIRD = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8b03'
+HANDLE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8c01'
+PROVIDER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8d01'
 
 
 def listed(
@@ -35,7 +40,7 @@ def listed(
 
 
 def wire_arq(
-    uuid: str = 'arq', state: str = 'Bound', handle: str | None = 'handle'
+    uuid: str = ARQ, state: str = 'Bound', handle: str | None = HANDLE
 ) -> dict[str, object]:
     return {
         'uuid': uuid,
@@ -43,7 +48,7 @@ def wire_arq(
         'device_profile_name': 'fpga',
         'device_profile_group_id': 0,
         'group': {'resources:FPGA': '1'},
-        'device_rp_uuid': 'rp',
+        'device_rp_uuid': PROVIDER,
         'attach_handle': {
             'uuid': handle,
             'type': handle and 'PCI',
@@ -60,9 +65,9 @@ def wire_arq(
 
 class TestUnjournaled(testtools.TestCase):
     def test_what_the_journal_lacks(self) -> None:
-        active = listed(wire_arq('a'))
-        port = listed(wire_arq('b'), role='port')
-        unadopted = listed(wire_arq('c'), role=None, attempt=None)
+        active = listed(wire_arq(ARQ))
+        port = listed(wire_arq(BAD), role='port')
+        unadopted = listed(wire_arq(THIRD), role=None, attempt=None)
         self.assertEqual(
             (port, unadopted),
             host_binding.unjournaled(
@@ -76,7 +81,7 @@ class TestBinding(testtools.TestCase):
         self.assertTrue(listed(wire_arq(state='Provisioning')).is_whole)
         found = listed(wire_arq())
         self.assertEqual(
-            (INSTANCE, arq_types.Role.ACTIVE, 7, ('arq',)),
+            (INSTANCE, arq_types.Role.ACTIVE, 7, (ARQ,)),
             (found.instance_uuid, found.role, found.attempt, found.arq_uuids),
         )
         self.assertEqual(
@@ -92,11 +97,40 @@ class TestBinding(testtools.TestCase):
 
     def test_half_a_set(self) -> None:
         for bad in (
-            wire_arq('bad', 'BindFailed', None),
-            wire_arq('bad', handle=None),
-            wire_arq('bad', 'Unbound'),
+            wire_arq(BAD, 'BindFailed', None),
+            wire_arq(BAD, handle=None),
+            wire_arq(BAD, 'Unbound'),
         ):
             found = listed(wire_arq(), bad)
-            self.assertEqual(('arq', 'bad'), found.arq_uuids)
-            self.assertEqual(['arq'], [request.uuid for request in found.arqs])
+            self.assertEqual((ARQ, BAD), found.arq_uuids)
+            self.assertEqual([ARQ], [request.uuid for request in found.arqs])
             self.assertFalse(found.is_whole)
+
+    def test_what_is_malformed_is_named(self) -> None:
+        good = {
+            'instance_uuid': INSTANCE,
+            'role': 'active',
+            'attempt': 7,
+            'arqs': [wire_arq()],
+        }
+        for spoilt, fault in (
+            ({'attempt': -1}, 'bindings[0].attempt is -1'),
+            ({'role': 'king'}, "bindings[0].role is 'king'"),
+            ({'arqs': [{}]}, 'bindings[0].arqs[0].attach_handle is missing'),
+            (
+                {'arqs': [{**wire_arq(), 'group': []}]},
+                'bindings[0].arqs[0].group is [], not an object',
+            ),
+        ):
+            error = self.assertRaises(
+                ValueError,
+                host_binding.listing,
+                {'bindings': [{**good, **spoilt}]},
+            )
+            self.assertIn(fault, str(error))
+
+    def test_the_list_of_an_older_api(self) -> None:
+        self.assertEqual(
+            host_binding.Listing([], frozenset()),
+            host_binding.listing({'bindings': []}),
+        )

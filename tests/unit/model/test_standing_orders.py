@@ -25,7 +25,7 @@ class TestOrders(testtools.TestCase):
     @hypothesis.given(
         st.builds(
             standing_orders.Orders,
-            st.integers(0),
+            st.integers(0, 2**63 - 1),
             UUIDS,
             UUIDS,
             st.dictionaries(st.uuids().map(str), st.uuids().map(str)),

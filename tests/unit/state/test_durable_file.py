@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import os
 import pathlib
 import threading
 
@@ -106,3 +107,60 @@ class TestDurableFile(testtools.TestCase):
             self.assertRaises(
                 exceptions.DiskError, act, self.directory / 'gone' / 'file'
             )
+
+
+class TestReadJson(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.path = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'file'
+        )
+
+    def test_what_was_written(self):
+        durable_file.write(self.path, '{"a": [1, null]}')
+        self.assertEqual({'a': [1, None]}, durable_file.read_json(self.path))
+
+    def test_no_file(self):
+        self.assertRaises(FileNotFoundError, durable_file.read_json, self.path)
+
+    def test_what_is_no_json(self):
+        for content, fault in (
+            (b'{"a', 'Unterminated'),
+            (b'\xff\xfe\x00', ''),
+            (b'[' * 200_000, 'nested too deeply'),
+            (b'7' * 10_000, ''),
+            (b'"' + b'x' * 99 + b'"', 'more than 100 bytes'),
+        ):
+            self.path.write_bytes(content)
+            error = self.assertRaises(
+                ValueError,
+                durable_file.read_json,
+                self.path,
+                100 if 'bytes' in fault else durable_file.MAX_JSON_BYTES,
+            )
+            self.assertIn(fault, str(error))
+
+    def test_what_never_ends(self):
+        os.mkfifo(self.path)
+        error = self.assertRaises(
+            ValueError, durable_file.read_json, self.path
+        )
+        self.assertIn('no regular file', str(error))
+
+    def test_put_aside(self):
+        self.path.write_text('bad')
+        for _time in range(2):
+            durable_file.put_aside(self.path)
+            self.assertFalse(self.path.exists())
+        self.assertEqual(
+            'bad', self.path.with_name('file.damaged').read_text()
+        )
+
+    def test_a_disk_that_refuses_to_put_it_aside(self):
+        self.path.write_text('bad')
+        aside = self.path.with_name('file.damaged')
+        aside.mkdir()
+        self.assertRaises(
+            exceptions.DiskError, durable_file.put_aside, self.path
+        )
+        self.assertEqual('bad', self.path.read_text())

@@ -54,10 +54,19 @@ class TestMemoryFile(testtools.TestCase):
         self.assertFalse(self.path.exists())
 
     def test_a_damaged_file_is_none(self):
-        for content in ('{"kn', '[]', '{}', '{"known": 7}'):
+        for content in ('{"kn', '[]', '{}', '{"known": 7}', '[' * 200_000):
             self.path.write_text(content)
-            self.assertEqual(set(), self.reopened().value)
-        self.assertEqual(4, self.log.output.count('all is lost'))
+            memory = self.reopened()
+            self.assertEqual(set(), memory.value)
+            (why,) = memory.damaged
+            self.assertIn(str(self.path), why)
+            # It is read once, and people can look at it.
+            self.assertFalse(self.path.exists())
+            self.assertEqual(
+                content, self.path.with_name('file.json.damaged').read_text()
+            )
+        self.assertEqual(5, self.log.output.count('all is lost'))
+        self.assertEqual((), self.reopened().damaged)
 
     def test_what_a_disk_has_refused_is_written_the_next_time(self):
         memory = self.reopened()

@@ -84,6 +84,7 @@ class Attachments:
         self.allocations = ()
         self.busy = False
         self.lost_race = False
+        self.fault = None
         self.serves = ('gpu',)
 
     @property
@@ -134,6 +135,10 @@ class Attachments:
 
     def plug(self, instance_uuid, role):
         return self.arqs_of(instance_uuid, role)
+
+    def mend(self, instance_uuid):
+        if self.fault is not None:
+            raise self.fault
 
     def recover_of(self, instance_uuid, role):
         """The API has nothing that the journal has lost."""
@@ -599,6 +604,17 @@ class TestAcceleratorMixin(DriverTestCase):
         self.hard_reboot(instance)
         self.assertTrue(self.is_held)
         self.assertEqual([], nova.calls)
+
+    def test_a_hard_reboot_with_a_damaged_journal(self):
+        """The guest is not destroyed: nobody knows what it has."""
+        attachments = self.accelerators.attachments
+        instance, nova = self.allocate(VGPU=1)
+        attachments.fault = exceptions.DeviceError('the journal is damaged')
+        self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.hard_reboot, instance
+        )
+        self.assertEqual([], nova.calls)
+        self.assertFalse(self.is_held)
 
     def test_a_hard_reboot_without_an_allocation(self):
         instance, _nova = self.allocate()

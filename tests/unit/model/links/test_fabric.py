@@ -47,6 +47,10 @@ def listed(active=(), unsupported=()):
     ]
 
 
+def uuid(number):
+    return f'0e8c2b0e-6a67-4f0b-a7ac-{number:012x}'
+
+
 def function(module):
     return pci_address.PciAddress(0, module, 0, 4)
 
@@ -58,10 +62,10 @@ def journals(draw):
         fabric.Entry(
             number,
             frozenset(BOARD[number]),
-            f'instance{draw(strategies.integers(0, 3))}',
+            uuid(draw(strategies.integers(0, 3))),
             draw(strategies.sampled_from(fabric.Step)),
             'boot',
-            frozenset({f'handle{number}'}),
+            frozenset({uuid(100 + number)}),
             draw(
                 strategies.sampled_from(
                     ((), tuple(map(function, BOARD[number])))
@@ -192,3 +196,24 @@ class TestEntry(testtools.TestCase):
     def test_to_dict_and_back(self, journal):
         for entry in journal[0]:
             self.assertEqual(entry, fabric.Entry.from_dict(entry.to_dict()))
+
+    def test_what_is_wrong_is_named(self):
+        good = fabric.Entry(
+            3, frozenset({1, 2}), uuid(1), fabric.Step.ACTIVE, 'boot'
+        ).to_dict()
+        for name, wrong, fault in (
+            ('number', '3', "number is '3'"),
+            ('number', -1, 'number is -1'),
+            ('module_ids', [1, None], 'module_ids[1] is None'),
+            ('module_ids', [], 'module_ids has no GPUs'),
+            ('instance_uuid', [], 'instance_uuid is []'),
+            ('handles', None, 'handles is None, not a list'),
+            ('functions', ['x'], 'functions[0] is wrong'),
+        ):
+            error = self.assertRaises(
+                ValueError, fabric.Entry.from_dict, {**good, name: wrong}
+            )
+            self.assertIn(fault, str(error))
+
+    def test_a_restarted_manager_hears_of_damaged_entries(self):
+        self.assertEqual((2, 5), fabric.told([], (), frozenset({5, 2})))

@@ -29,6 +29,14 @@ from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
 from nova_accel.virt.fabric import partition_journal
 
+I1 = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d01'
+I2 = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d02'
+OTHER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d03'
+
+
+def handle_uuid(module):
+    return f'b9d6d3b8-27a8-4bd9-96a1-{module:012x}'
+
 
 def an_arq(module):
     return arq_types.Arq(
@@ -39,7 +47,7 @@ def an_arq(module):
         {},
         'rp',
         attach_handle.AttachHandle(
-            f'handle{module}', pci_address.PciAddress(0, module, 0, 0)
+            handle_uuid(module), pci_address.PciAddress(0, module, 0, 0)
         ),
     )
 
@@ -50,6 +58,8 @@ class Need:
     :ivar running: the instances whose guests run
     :ivar arriving: those that come from another host
     :ivar functions: whether guests get virtual functions
+    :ivar of_instances: instance -> the modules that it holds
+    :ivar unsure: whether a guest may have more than is held
     """
 
     def __init__(self):
@@ -57,6 +67,8 @@ class Need:
         self.arriving = set()
         self.functions = False
         self.broken = None
+        self.of_instances = {}
+        self.unsure = False
 
     def gpus(self, arqs):
         numbers = {arq.handle.address.bus: arq.handle for arq in arqs}
@@ -70,6 +82,16 @@ class Need:
             if self.functions
             else {},
         )
+
+    def owners(self, module_ids):
+        return {
+            uuid: self.gpus(map(an_arq, modules))
+            for uuid, modules in self.of_instances.items()
+            if module_ids & {*modules}
+        }
+
+    def is_unsure(self, module_ids):
+        return self.unsure
 
     def has(self, entry, is_busy):
         if self.broken is not None:

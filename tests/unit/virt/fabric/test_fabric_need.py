@@ -19,6 +19,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.model import pci_address
 from nova_accel.model.links import fabric
@@ -119,6 +120,52 @@ class TestGpus(NeedTestCase):
             self.assertEqual(frozenset(), self.gpus(*names).handles)
 
 
+class TestOwners(NeedTestCase):
+    """Whose a partition is whose entry in the journal is damaged."""
+
+    def setUp(self):
+        super().setUp()
+        self.bindings_ = []
+        self.damaged_ = frozenset()
+        self.in_guests = {}
+
+    def bindings(self):
+        return self.bindings_
+
+    def damaged(self):
+        return self.damaged_
+
+    def devices(self):
+        return self.in_guests
+
+    def hold(self, instance, role, *names):
+        arqs = tuple(
+            dataclasses.replace(
+                board.an_arq(1), handle=self.view.handles[name]
+            )
+            for name in names
+        )
+        self.bindings_.append(
+            host_binding.Binding(instance, role, 1, (), arqs)
+        )
+
+    def test_who_holds_a_gpu(self):
+        self.hold(board.I1, arq_types.Role.ACTIVE, 'handle1.0', 'handle2.4')
+        self.hold(board.I2, arq_types.Role.OLD, 'handle1.0')
+        self.assertEqual({}, self.need.owners({9}))
+        (uuid,) = owners = self.need.owners({3, 9})
+        self.assertEqual(board.I1, uuid)
+        self.assertEqual({3, 4}, owners[uuid].module_ids)
+
+    def test_who_may_have_one(self):
+        self.assertFalse(self.need.is_unsure({3}))
+        self.in_guests = {board.I1: frozenset({'0000:01:00.0'})}
+        self.assertTrue(self.need.is_unsure({3}))
+        self.assertFalse(self.need.is_unsure({4}))
+        self.damaged_ = frozenset({board.I2})
+        self.assertTrue(self.need.is_unsure({4}))
+
+
 class TestHas(NeedTestCase):
     entry = fabric.Entry(
         3,
@@ -126,7 +173,7 @@ class TestHas(NeedTestCase):
         'i',
         fabric.Step.ACTIVE,
         'boot',
-        frozenset({'handle1'}),
+        frozenset({board.handle_uuid(1)}),
     )
 
     def setUp(self):

@@ -21,15 +21,15 @@ from unit.virt.fabric import board
 
 class TestGuests(board.BoardTestCase):
     def test_active_while_the_guest_runs(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.assertEqual([3], self.active)
-        self.assertEqual({3: ('i1', 'active')}, self.journaled)
-        self.boot('i2', 2)
+        self.assertEqual({3: (board.I1, 'active')}, self.journaled)
+        self.boot(board.I2, 2)
         self.assertEqual([3, 8], self.active)
-        self.stop('i1')
+        self.stop(board.I1)
         self.assertEqual([8], self.active)
-        self.assertEqual({8: ('i2', 'active')}, self.journaled)
-        self.boot('i1', 1, 3)
+        self.assertEqual({8: (board.I2, 'active')}, self.journaled)
+        self.boot(board.I1, 1, 3)
         self.assertEqual([3, 8], self.active)
 
     def test_each_size(self):
@@ -40,28 +40,28 @@ class TestGuests(board.BoardTestCase):
             self.assertEqual([], self.active)
 
     def test_a_reboot_asks_for_nothing_twice(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         before = len(self.daemon.calls)
-        with self.fabric.during('i1'):
-            self.need.running.discard('i1')
-            with self.fabric.during('i1'):
+        with self.fabric.during(board.I1):
+            self.need.running.discard(board.I1)
+            with self.fabric.during(board.I1):
                 """Nova destroys the guest in a call of its own."""
             self.assertEqual([3], self.active)
-            self.ready('i1', 1, 3)
-            self.need.running.add('i1')
+            self.ready(board.I1, 1, 3)
+            self.need.running.add(board.I1)
         self.assertEqual([3], self.active)
         self.assertEqual({'-l'}, {c[0] for c in self.daemon.calls[before:]})
 
     def test_a_guest_without_gpus(self):
-        self.boot('i1')
-        self.stop('i1')
+        self.boot(board.I1)
+        self.stop(board.I1)
         self.fabric.let_go('handle of something else')
         self.assertEqual([], self.daemon.calls)
 
     def test_a_boot_that_fails(self):
         def fail():
-            with self.fabric.during('i1'):
-                self.ready('i1', 1, 3)
+            with self.fabric.during(board.I1):
+                self.ready(board.I1, 1, 3)
                 raise ValueError
 
         self.assertRaises(ValueError, fail)
@@ -69,36 +69,36 @@ class TestGuests(board.BoardTestCase):
         self.assertEqual({}, self.journaled)
 
     def test_what_is_given_back_is_not_active(self):
-        self.boot('i1', 1, 3)
-        with self.fabric.during('i1'):
-            self.need.running.discard('i1')
-            self.fabric.let_go('handle3')
+        self.boot(board.I1, 1, 3)
+        with self.fabric.during(board.I1):
+            self.need.running.discard(board.I1)
+            self.fabric.let_go(board.handle_uuid(3))
             self.assertEqual([], self.active)
             # Another guest may get it at once.
-            self.boot('i2', 1, 2, 3, 4)
+            self.boot(board.I2, 1, 2, 3, 4)
         self.assertEqual([1], self.active)
 
     def test_other_gpus_after_a_resize(self):
-        self.boot('i1', 1)
-        self.stop('i1')
-        self.boot('i1', 5, 7)
+        self.boot(board.I1, 1)
+        self.stop(board.I1)
+        self.boot(board.I1, 5, 7)
         self.assertEqual([5], self.active)
-        self.stop('i1')
-        self.boot('i1', 1)
+        self.stop(board.I1)
+        self.boot(board.I1, 1)
         self.assertEqual([7], self.active)
 
     def test_a_guest_that_will_arrive(self):
-        self.need.arriving.add('i1')
-        self.ready('i1', 1, 3)
+        self.need.arriving.add(board.I1)
+        self.ready(board.I1, 1, 3)
         self.fabric.repair()
         self.assertEqual([3], self.active)
-        self.need.arriving.discard('i1')
+        self.need.arriving.discard(board.I1)
         self.fabric.repair()
         self.assertEqual([], self.active)
 
 
 class TestRefusals(board.BoardTestCase):
-    def refused(self, error, *modules, instance='i1'):
+    def refused(self, error, *modules, instance=board.I1):
         found = self.assertRaises(error, self.boot, instance, *modules)
         self.need.running.discard(instance)
         return str(found)
@@ -109,16 +109,18 @@ class TestRefusals(board.BoardTestCase):
         self.assertEqual({}, self.journaled)
 
     def test_another_guest(self):
-        self.boot('other', 1)
+        self.boot(board.OTHER, 1)
         text = self.refused(exceptions.Conflict, 1, 3)
-        self.assertIn('instance other has partition 7 (module 1)', text)
+        self.assertIn(
+            f'instance {board.OTHER} has partition 7 (module 1)', text
+        )
         self.assertEqual([7], self.active)
-        self.assertEqual({7: ('other', 'active')}, self.journaled)
+        self.assertEqual({7: (board.OTHER, 'active')}, self.journaled)
 
     def test_what_a_guest_that_is_gone_has_left(self):
-        self.boot('other', 1)
-        self.need.running.discard('other')
-        self.boot('i1', 1, 3)
+        self.boot(board.OTHER, 1)
+        self.need.running.discard(board.OTHER)
+        self.boot(board.I1, 1, 3)
         self.assertEqual([3], self.active)
 
     def test_somebody_else(self):
@@ -142,7 +144,7 @@ class TestRefusals(board.BoardTestCase):
         for modules in ((1, 3), (1, 2, 3, 4)):
             text = self.refused(exceptions.DeviceError, *modules)
             self.assertIn('is not usable', text)
-        self.boot('i1', 2, 4)
+        self.boot(board.I1, 2, 4)
         # It is used alone, where it needs no link.
         self.boot('i3', 3)
         self.assertEqual([4, 9], self.active)
@@ -162,14 +164,14 @@ class TestRefusals(board.BoardTestCase):
     def test_no_nvswitches(self):
         with self.daemon.changed() as state:
             state['mode'] = 0
-        self.boot('i1', 2, 3)
+        self.boot(board.I1, 2, 3)
         self.assertEqual({}, self.journaled)
         self.fabric.repair()
 
     def test_not_ready_yet(self):
         # Each time Fabric Manager is asked, and told.
         self.daemon.be_not_ready_for(6)
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.assertEqual([3], self.active)
 
     def test_never_ready(self):
@@ -325,15 +327,15 @@ class TestVgpus(board.BoardTestCase):
     def test_functions_in_the_order_of_the_partition(self):
         with self.daemon.changed() as state:
             state['partitions']['4'] = [2, 1]
-        self.boot('i1', 1, 2)
+        self.boot(board.I1, 1, 2)
         self.assertEqual(
             [(4, ('0000:02:00.4', '0000:01:00.4'))], self.activated
         )
 
     def test_another_function_of_the_same_gpu(self):
-        self.boot('i1', 3)
+        self.boot(board.I1, 3)
         self.need.functions = False
-        self.boot('i1', 3)
+        self.boot(board.I1, 3)
         self.assertEqual([(10, ('0000:03:00.4',)), (10, ())], self.activated)
 
 
@@ -344,11 +346,11 @@ class TestFailures(board.BoardTestCase):
             lambda: self.daemon.be_not_ready_for(8),
             lambda: self.daemon.refuse('-d'),
         ):
-            self.boot('i1', 1, 3)
+            self.boot(board.I1, 1, 3)
             fault()
-            self.stop('i1')
+            self.stop(board.I1)
             self.assertEqual([3], self.active)
-            self.assertEqual({3: ('i1', 'deactivating')}, self.journaled)
+            self.assertEqual({3: (board.I1, 'deactivating')}, self.journaled)
             self.assertIn('is not deactivated yet', self.log.output)
             with self.daemon.changed() as state:
                 state.update(is_running=True, not_ready_for=0, refused={})
@@ -367,24 +369,24 @@ class TestFailures(board.BoardTestCase):
         )
 
     def test_what_is_not_deactivated_is_found_until_it_is(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.refuse('-d')
-        self.stop('i1')
+        self.stop(board.I1)
         self.fabric.repair()
-        self.assertEqual([('i1', False)], self.found())
+        self.assertEqual([(board.I1, False)], self.found())
         self.daemon.refuse('-d', 0)
         self.fabric.repair()
         self.assertEqual([], self.found())
 
     def test_what_fabric_manager_has_forgotten_is_found(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.reset()
         self.daemon.refuse('-a')
         self.fabric.repair()
-        self.assertEqual([('i1', False)], self.found())
+        self.assertEqual([(board.I1, False)], self.found())
         self.daemon.refuse('-a', 0)
         self.fabric.repair()
-        self.assertEqual([('i1', True)], self.found())
+        self.assertEqual([(board.I1, True)], self.found())
         for _round in range(2):
             self.findings.end_round()
         self.assertEqual([], self.found())
@@ -399,50 +401,50 @@ class TestFailures(board.BoardTestCase):
         self.assertEqual([], self.found())
 
     def test_no_gpu_of_it_goes_to_another_guest_meanwhile(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.refuse('-d')
-        self.stop('i1')
-        self.assertRaises(exceptions.FabricError, self.boot, 'i2', 1)
-        self.need.running.discard('i2')
+        self.stop(board.I1)
+        self.assertRaises(exceptions.FabricError, self.boot, board.I2, 1)
+        self.need.running.discard(board.I2)
         self.daemon.refuse('-d', 0)
-        self.boot('i2', 1)
+        self.boot(board.I2, 1)
         self.assertEqual([7], self.active)
 
     def test_libvirt_does_not_say(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.need.broken = exceptions.DeviceError('libvirtd is away')
-        self.stop('i1')
+        self.stop(board.I1)
         self.fabric.repair()
         self.assertEqual([3], self.active)
         self.assertIn('stays active: libvirtd is away', self.log.output)
 
     def test_a_bug_does_not_fail_what_nova_does(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.need.broken = ZeroDivisionError()
-        self.stop('i1')
+        self.stop(board.I1)
         self.assertEqual([3], self.active)
         self.assertIn('ZeroDivisionError', self.log.output)
 
 
 class TestRepair(board.BoardTestCase):
     def test_a_guest_that_has_died(self):
-        self.boot('i1', 1, 3)
-        self.boot('i2', 2)
-        self.need.running.discard('i1')
+        self.boot(board.I1, 1, 3)
+        self.boot(board.I2, 2)
+        self.need.running.discard(board.I1)
         self.fabric.repair()
         self.assertEqual([8], self.active)
 
     def test_a_guest_that_nova_works_on(self):
-        self.boot('i1', 1, 3)
-        with self.fabric.during('i1'):
-            self.need.running.discard('i1')
+        self.boot(board.I1, 1, 3)
+        with self.fabric.during(board.I1):
+            self.need.running.discard(board.I1)
             self.fabric.repair()
             self.assertEqual([3], self.active)
         self.assertEqual([], self.active)
 
     def test_fabric_manager_was_restarted(self):
-        self.boot('i1', 1, 3)
-        self.boot('i2', 2)
+        self.boot(board.I1, 1, 3)
+        self.boot(board.I2, 2)
         self.daemon.restart()
         before = len(self.daemon.calls)
         self.fabric.repair()
@@ -459,36 +461,38 @@ class TestRepair(board.BoardTestCase):
         self.assertIn(['--set-activated-list', ''], self.daemon.calls)
 
     def test_a_boot_after_a_restart_of_fabric_manager(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.restart()
-        self.boot('i2', 2)
+        self.boot(board.I2, 2)
         self.assertEqual([3, 8], self.active)
 
     def test_fabric_manager_has_forgotten(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.reset()
         self.fabric.repair()
         self.assertEqual([3], self.active)
         self.assertIn('not active any more', self.log.output)
-        self.assertIn('instance i1', self.log.output)
+        self.assertIn(f'instance {board.I1}', self.log.output)
 
     def test_a_tool_of_before_april_2026(self):
         with self.daemon.changed() as state:
             state['has_old_tool'] = True
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.restart()
         self.fabric.repair()
         self.assertEqual([3], self.active)
         self.assertIn('older than April 2026', self.log.output)
 
     def test_one_guest_that_cannot_be_helped(self):
-        self.boot('i1', 1, 3)
-        self.boot('i2', 2)
+        self.boot(board.I1, 1, 3)
+        self.boot(board.I2, 2)
         self.daemon.reset()
         self.daemon.break_link(3)
         self.fabric.repair()
         self.assertEqual([8], self.active)
-        self.assertIn('GPUs of instance i1 are not joined', self.log.output)
+        self.assertIn(
+            f'GPUs of instance {board.I1} are not joined', self.log.output
+        )
 
     def test_what_somebody_else_has_activated(self):
         self.daemon.activate(5)
@@ -504,14 +508,14 @@ class TestRepair(board.BoardTestCase):
 
 class TestStart(board.BoardTestCase):
     def test_restart_of_nova_compute(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.start()
         self.fabric.repair()
         self.assertEqual([3], self.active)
-        self.assertEqual({3: ('i1', 'active')}, self.journaled)
+        self.assertEqual({3: (board.I1, 'active')}, self.journaled)
 
     def test_host_reboot(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.need.running.clear()
         for has_kept in (False, True):
             if not has_kept:
@@ -520,11 +524,11 @@ class TestStart(board.BoardTestCase):
             self.fabric.repair()
             self.assertEqual([], self.active)
             self.assertEqual({}, self.journaled)
-            self.boot('i1', 1, 3)
+            self.boot(board.I1, 1, 3)
             self.need.running.clear()
 
     def test_a_full_disk(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.need.running.clear()
 
         def refuse(path, text):
@@ -540,7 +544,7 @@ class TestStart(board.BoardTestCase):
         self.assertEqual([], self.active)
 
     def test_a_service_vm_that_waits_after_a_reboot_of_the_host(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.need.running.clear()
         self.daemon.restart()
         self.start('boot2')
@@ -549,10 +553,63 @@ class TestStart(board.BoardTestCase):
         self.assertIn(['--set-activated-list', ''], self.daemon.calls)
 
     def test_guests_that_nova_starts_after_a_reboot(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.need.running.clear()
         self.daemon.reset()
         self.start('boot2')
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.assertEqual([3], self.active)
-        self.assertEqual({3: ('i1', 'active')}, self.journaled)
+        self.assertEqual({3: (board.I1, 'active')}, self.journaled)
+
+
+class TestDamagedEntries(board.BoardTestCase):
+    """The host learns from what instances hold whose a partition is."""
+
+    def damage(self, number=3):
+        path = self.directory / f'partition-{number}.json'
+        path.write_text('{"number": [')
+        self.start()
+
+    def test_its_guest_runs(self):
+        self.boot(board.I1, 1, 3)
+        self.need.of_instances[board.I1] = (1, 3)
+        before = self.journal.entries()
+        self.damage()
+        self.assertEqual([], self.journal.entries())
+        self.fabric.repair()
+        self.assertEqual(before, self.journal.entries())
+        self.assertEqual([3], self.active)
+        self.stop(board.I1)
+        self.assertEqual([], self.active)
+
+    def test_another_guest_gets_its_gpus(self):
+        """The one that had them is gone."""
+        self.boot(board.I1, 1, 3)
+        self.damage()
+        self.boot(board.I2, 1, 2, 3, 4)
+        self.assertEqual([1], self.active)
+        self.assertEqual({1: (board.I2, 'active')}, self.journaled)
+
+    def test_a_guest_may_have_its_gpus(self):
+        self.boot(board.I1, 1, 3)
+        self.damage()
+        self.need.unsure = True
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.assertEqual({3}, self.journal.damaged_numbers())
+        self.boot(board.I2, 2)
+        self.assertRaises(exceptions.Conflict, self.boot, board.I2, 1, 2, 3, 4)
+
+    def test_it_is_not_active(self):
+        self.damage()
+        self.fabric.repair()
+        self.assertEqual([], self.journal.damaged())
+
+    def test_fabric_manager_was_restarted_meanwhile(self):
+        self.boot(board.I1, 1, 3)
+        self.need.of_instances[board.I1] = (1, 3)
+        self.damage()
+        self.daemon.restart()
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.assertEqual({3: (board.I1, 'active')}, self.journaled)

@@ -25,6 +25,10 @@ from nova_accel.virt.fpga import region_journal
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
+RECORD = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c01'
+DEVICE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c02'
+INSTANCE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c03'
+SHA256 = 'a' * 64
 STARTED = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 
 
@@ -33,18 +37,18 @@ def an_entry(step=region_journal.Step.PROGRAMMED, name='region0'):
         'pci_0000_81_00_0',
         step,
         programming_record.Record(
-            'record',
-            'device',
+            RECORD,
+            DEVICE,
             name,
             BITSTREAM,
-            programming_record.Asker('project', 'user', 'instance'),
+            programming_record.Asker('project', 'user', INSTANCE),
             STARTED,
         ),
-        'sha',
+        SHA256,
         (FUNCTION,),
         'boot',
         'text',
-        ('instance',),
+        (INSTANCE,),
         'project',
     )
 
@@ -86,7 +90,7 @@ class TestRegionJournal(testtools.TestCase):
     def test_contents_are_those_of_what_was_programmed_alone(self):
         self.assertEqual(
             programmable.Contents(
-                BITSTREAM, 'sha', 'text', (FUNCTION,), owner='project'
+                BITSTREAM, SHA256, 'text', (FUNCTION,), owner='project'
             ),
             an_entry().contents,
         )
@@ -94,7 +98,7 @@ class TestRegionJournal(testtools.TestCase):
             self.assertIsNone(an_entry(step).contents)
 
     def test_the_last_of_the_operators_is_remembered(self):
-        circuit = programmable.Circuit('other', 'sha2', ('function2',), None)
+        circuit = programmable.Circuit(RECORD, 'b' * 64, (FUNCTION,), None)
         entry = dataclasses.replace(an_entry(), fallback=circuit)
         self.journal.write(entry)
         self.assertEqual(entry, self.read(self.reopened()))
@@ -153,6 +157,33 @@ class TestRegionJournal(testtools.TestCase):
             self.assertEqual([], journal.entries())
         journal.write(an_entry())
         self.assertEqual(an_entry(), self.read(journal))
+
+    def test_a_file_under_the_name_of_another_region(self):
+        self.journal.write(an_entry())
+        self.journal.write(an_entry(name='region1'))
+        one, other = self.directory.iterdir()
+        one.write_bytes(other.read_bytes())
+        journal = self.reopened()
+        self.assertEqual(1, len(journal.entries()))
+        ((_nobody, why),) = journal.damaged()
+        self.assertIn(str(one), why)
+
+    def test_what_is_wrong_is_named(self):
+        self.journal.write(an_entry())
+        (path,) = self.directory.iterdir()
+        good = an_entry().to_dict()
+        for name, wrong, fault in (
+            ('sha256', '../../etc/passwd', 'not a sha256'),
+            ('record', None, 'record is None'),
+            ('served', 'abc', "served is 'abc', not a list"),
+            ('step', None, 'step is None'),
+            ('owner', [], 'owner is []'),
+            ('fallback', {}, 'fallback.bitstream_id is missing'),
+            ('function_uuids', {}, 'function_uuids is {}'),
+        ):
+            path.write_text(json.dumps({**good, name: wrong}))
+            ((_nobody, why),) = self.reopened().damaged()
+            self.assertIn(fault, why)
 
     def test_a_name_chooses_no_path(self):
         self.journal.write(an_entry(name='../../etc'))

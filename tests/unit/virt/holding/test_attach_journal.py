@@ -26,6 +26,7 @@ from nova_accel.model import pci_address
 from nova_accel.virt.holding import attach_journal
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+OTHER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a02'
 
 
 def an_entry(
@@ -116,15 +117,14 @@ class TestJournal(testtools.TestCase):
                 moved_from=arq_types.Role.INCOMING,
             )
         )
-        for name in (
-            f'{INSTANCE}.old',
-            f'{INSTANCE}.port',
-            f'{INSTANCE}.frob',
-            'x',
-        ):
+        # A damaged entry says nothing: the API is asked.
+        for name in (f'{INSTANCE}.old', f'{INSTANCE}.frob', 'x'):
             (self.directory / f'{name}.json').write_text('{"attem')
         self.assertEqual(
-            {(INSTANCE, role) for role in arq_types.Role},
+            {
+                (INSTANCE, arq_types.Role.ACTIVE),
+                (INSTANCE, arq_types.Role.INCOMING),
+            },
             self.reopened().keys(),
         )
 
@@ -195,7 +195,118 @@ class TestJournal(testtools.TestCase):
         found = dict(self.reopened().damaged())
         self.assertEqual({INSTANCE, None}, set(found))
         self.assertIn(f'{INSTANCE}.old.json', found[INSTANCE])
-        self.assertIn('restore it', found[None])
+        self.assertIn('asks the accelerator API', found[None])
+        self.assertEqual(
+            {arq_types.Role.OLD}, set(self.reopened().damaged_of(INSTANCE))
+        )
+        self.assertEqual({}, self.reopened().damaged_of('other'))
+
+    def test_what_has_nothing_to_tell_is_put_aside(self):
+        path = self.directory / f'{INSTANCE}.old.json'
+        path.write_text('{"attem')
+        journal = self.reopened()
+        journal.put_aside(INSTANCE, arq_types.Role.OLD)
+        self.assertIsNone(journal.read(INSTANCE, arq_types.Role.OLD))
+        self.assertEqual([], self.reopened().damaged())
+        self.assertEqual(
+            '{"attem', path.with_name(f'{path.name}.damaged').read_text()
+        )
+
+    def assert_refused(self, journal, role, fault):
+        error = self.assertRaises(
+            exceptions.DeviceError, journal.read, INSTANCE, role
+        )
+        self.assertIn(fault, str(error))
+
+    def test_a_file_under_another_name(self):
+        """It is restored as another server's, or for another role."""
+        self.journal.write(an_entry())
+        good = self.directory / f'{INSTANCE}.active.json'
+        for name in (f'{OTHER}.active', f'{INSTANCE}.old'):
+            shutil.copy(good, self.directory / f'{name}.json')
+        journal = self.reopened()
+        self.assertEqual([an_entry()], journal.entries())
+        self.assertEqual({OTHER, INSTANCE}, {u for u, _w in journal.damaged()})
+        self.assert_refused(
+            journal,
+            arq_types.Role.OLD,
+            f'by its content it is {INSTANCE}.active',
+        )
+
+    def test_what_no_host_has_written(self):
+        good = an_entry().to_dict()
+        (arq,) = good['arqs']
+        for spoilt, fault in (
+            ({'arqs': []}, 'arqs is empty, and the step is held'),
+            ({'step': 'acquiring'}, 'arqs is not empty'),
+            ({'moved_from': 'active'}, 'moved_from is the role active'),
+            ({'arqs': [arq, arq]}, 'arqs has a device twice'),
+            ({'arqs': [{**arq, 'group': None}]}, 'arqs[0].group is None'),
+            ({'arqs': [{**arq, 'device_rp_uuid': []}]}, 'device_rp_uuid is'),
+            ({'instance_uuid': [INSTANCE]}, 'instance_uuid is'),
+            ({'attempt': None}, 'attempt is None'),
+            ({'attempt': -1}, 'attempt is -1'),
+            ({'attempt': 2**70}, 'attempt is'),
+            ({'role': []}, 'role is []'),
+            ({'moved_from': 'king'}, "moved_from is 'king'"),
+        ):
+            (self.directory / f'{INSTANCE}.active.json').write_text(
+                json.dumps({**good, **spoilt})
+            )
+            self.assert_refused(self.reopened(), arq_types.Role.ACTIVE, fault)
+
+    def test_two_that_claim_one_device(self):
+        """Nobody can tell which of them is wrong."""
+        one = an_entry()
+        other = dataclasses.replace(one, instance_uuid=OTHER)
+        for entry in (one, other):
+            self.journal.write(entry)
+        journal = self.reopened()
+        self.assertEqual([], journal.entries())
+        self.assert_refused(
+            journal,
+            arq_types.Role.ACTIVE,
+            f'so does the entry of instance {OTHER} (active)',
+        )
+
+    def test_another_handle_at_the_same_address(self):
+        one, other = (
+            dataclasses.replace(
+                an_entry(),
+                instance_uuid=instance,
+                arqs=(
+                    dataclasses.replace(
+                        an_entry().arqs[0],
+                        handle=attach_handle.AttachHandle(
+                            handle, pci_address.PciAddress(0, 0x81, 0, 0)
+                        ),
+                    ),
+                ),
+            )
+            for instance, handle in ((INSTANCE, OTHER), (OTHER, INSTANCE))
+        )
+        self.assertEqual(
+            {(INSTANCE, one.role), (OTHER, other.role)},
+            set(attach_journal.disputed([one, other])),
+        )
+
+    def test_a_move_that_is_not_finished_is_no_dispute(self):
+        left = an_entry()
+        moved = dataclasses.replace(
+            left,
+            role=arq_types.Role.OLD,
+            attempt=2,
+            moved_from=arq_types.Role.ACTIVE,
+        )
+        self.assertEqual({}, attach_journal.disputed([left, moved]))
+        for told in (
+            dataclasses.replace(moved, moved_from=None),
+            dataclasses.replace(moved, attempt=left.attempt),
+        ):
+            self.assertEqual(
+                {(INSTANCE, left.role), (INSTANCE, moved.role)},
+                set(attach_journal.disputed([left, told])),
+            )
 
     def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):
         self.journal.write(an_entry())

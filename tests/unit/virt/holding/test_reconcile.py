@@ -232,11 +232,20 @@ class TestStrangers(planted.ReconcileTestCase):
     def test_a_damaged_journal(self):
         server = self.boot()
         path = next(self.state.glob('nova_accel/*/*.json'))
+        before = self.arqs(server)
         path.write_text('{"attem')
         self.start()
         self.host.cycle._idle.wait(30)
-        self.assert_left()
+        self.repair()
         self.assertEqual(({'active'}, {'active'}), self.roles(server))
+        self.assertEqual(
+            [arq['attach_handle_uuid'] for arq in before],
+            [
+                arq.handle.uuid
+                for arq in self.attachments.held.arqs_of(server.uuid)
+            ],
+        )
+        self.assert_left()
 
     def test_what_is_being_acquired(self):
         server = self.nova.add_instance(planted.THERE)
@@ -748,7 +757,6 @@ class TestFindings(planted.ReconcileTestCase):
         path.write_text('{"attem')
         self.start()
         self.host.cycle._idle.wait(30)
-        self.repair()
         told = dict(
             zip(
                 (

@@ -18,7 +18,8 @@ import testtools
 from nova_accel.model import programming_record
 from unit.virt.fpga import fpga_card
 
-ONE, TWO = 'instance-1', 'instance-2'
+ONE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c31'
+TWO = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c32'
 STRANGER = programming_record.Asker('other', 'other')
 
 

@@ -25,6 +25,9 @@ from nova_accel.virt.fpga import programming_attempt
 from unit.virt.fpga import fpga_card
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+DEVICE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c12'
+INSTANCE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c13'
+SHA256 = 'a' * 64
 
 
 class RegionsTestCase(testtools.TestCase):
@@ -37,13 +40,13 @@ class RegionsTestCase(testtools.TestCase):
         self.host = fpga_card.Host(self.directory)
 
     def program(
-        self, instance='instance', sha256='sha', owner=None, check_free=list
+        self, instance=INSTANCE, sha256=SHA256, owner=None, check_free=list
     ):
         return self.host.regions.program(
             self.host.target(),
             programming_record.Record(
                 str(uuid.uuid4()),
-                'device',
+                DEVICE,
                 'region0',
                 BITSTREAM,
                 programming_record.Asker(instance_uuid=instance),

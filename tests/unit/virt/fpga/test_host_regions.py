@@ -38,7 +38,7 @@ class TestRegions(regions_case.RegionsTestCase):
         self.assertEqual(
             programmable.Contents(
                 BITSTREAM,
-                'sha',
+                regions_case.SHA256,
                 self.host.card.really_loaded(),
                 (fpga_card.FUNCTION,),
                 owner=None,
@@ -114,14 +114,16 @@ class TestRegions(regions_case.RegionsTestCase):
         self.program()
         served = self.host.regions.served
         circuit = programmable.Circuit(
-            BITSTREAM, 'sha', (fpga_card.FUNCTION,), owner=None
+            BITSTREAM, regions_case.SHA256, (fpga_card.FUNCTION,), owner=None
         )
-        self.assertEqual(circuit, served(self.host.target(), 'instance'))
-        for instance in (None, 'another'):
+        self.assertEqual(
+            circuit, served(self.host.target(), regions_case.INSTANCE)
+        )
+        for instance in (None, regions_case.DEVICE):
             self.assertIsNone(served(self.host.target(), instance))
-        self.host.regions.serve(self.host.target(), 'another')
+        self.host.regions.serve(self.host.target(), regions_case.DEVICE)
         self.recover()
-        for instance in ('instance', 'another'):
+        for instance in (regions_case.INSTANCE, regions_case.DEVICE):
             self.assertEqual(
                 circuit, self.host.regions.served(self.host.target(), instance)
             )
@@ -141,7 +143,7 @@ class TestRegions(regions_case.RegionsTestCase):
             None,
             None,
             self.file,
-            'sha',
+            regions_case.SHA256,
             0,
             lambda: None,
         )

@@ -24,7 +24,8 @@ from nova_accel.model import programming_record
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import programming_case
 
-ONE, TWO = 'instance-1', 'instance-2'
+ONE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c31'
+TWO = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c32'
 A, B = 'project-a', 'project-b'
 
 

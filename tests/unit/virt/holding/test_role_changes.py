@@ -32,16 +32,24 @@ ACTIVE, OLD, INCOMING = (
 HELD = attach_journal.Step.HELD
 
 
+PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
+
+
+def arq_uuid(number):
+    return f'f4ad4b4e-4aeb-4a6a-8a2f-{number:012x}'
+
+
 def an_arq(number):
     return arq_types.Arq(
-        f'arq{number}',
+        arq_uuid(number),
         arq_types.State.BOUND,
         'profile',
         0,
         {},
-        'rp',
+        PROVIDER,
         attach_handle.AttachHandle(
-            f'handle{number}', pci_address.PciAddress(0, 0x81, 0, number)
+            f'b9d6d3b8-27a8-4bd9-96a1-{number:012x}',
+            pci_address.PciAddress(0, 0x81, 0, number),
         ),
     )
 
@@ -149,7 +157,7 @@ class TestRoleChanges(testtools.TestCase):
         self.assertEqual({OLD: [an_arq(1), an_arq(2)]}, self.held())
         ((source, target, attempt, uuids),) = self.api.told
         self.assertEqual(
-            (ACTIVE, OLD, ['arq1', 'arq2']), (source, target, uuids)
+            (ACTIVE, OLD, [arq_uuid(1), arq_uuid(2)]), (source, target, uuids)
         )
         self.assertGreater(attempt, 1)
         self.moves.tell(INSTANCE)

@@ -45,6 +45,10 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 QAT = 'CUSTOM_QAT'
 
 
+INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+OTHER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a02'
+
+
 def a_handle(bus):
     return attach_handle.AttachHandle(
         naming.derived_uuid(NODE_UUID, str(bus)),
@@ -187,7 +191,7 @@ class ProvidersTestCase(testtools.TestCase):
     def hold(
         self,
         bus,
-        instance='instance',
+        instance=INSTANCE,
         role=arq_types.Role.ACTIVE,
         consumer=None,
     ):
@@ -199,7 +203,7 @@ class ProvidersTestCase(testtools.TestCase):
             attach_journal.Step.HELD,
             (
                 arq_types.Arq(
-                    f'arq{bus}',
+                    f'f4ad4b4e-4aeb-4a6a-8a2f-{bus:012x}',
                     arq_types.State.BOUND,
                     'qat',
                     0,
@@ -227,7 +231,7 @@ class ProvidersTestCase(testtools.TestCase):
             }
         return found
 
-    def allocations(self, consumer='instance'):
+    def allocations(self, consumer=INSTANCE):
         return {
             self.tree.data(rp_uuid).name.removeprefix('c1_accel_'): amounts[
                 QAT
@@ -272,7 +276,7 @@ class TestFullDisk(ProvidersTestCase):
 
     def test_a_reshape_that_is_not_journaled(self):
         self.hold(0)
-        self.hold(1, 'other')
+        self.hold(1, OTHER)
         self.have(0, 1, is_pooled=False)
         self.start()
         write = durable_file.write
@@ -375,7 +379,7 @@ class TestVanished(ProvidersTestCase):
         self.periodic()
         self.assertEqual({POOL: {QAT: (2, 0)}}, self.units())
         self.release(entry)
-        del self.nova.allocations['instance']
+        del self.nova.allocations[INSTANCE]
         self.periodic()
         self.assertEqual({POOL: {QAT: (1, 0)}}, self.units())
 
@@ -392,7 +396,7 @@ class TestVanished(ProvidersTestCase):
             self.periodic()
             self.providers.settle()
             self.assertEqual({POOL: {QAT: (1, 1)}}, self.units())
-        del self.nova.allocations['instance']
+        del self.nova.allocations[INSTANCE]
         self.periodic()
         self.providers.settle()
         self.periodic()
@@ -472,7 +476,7 @@ class TestReshape(ProvidersTestCase):
     def test_others_allocations_stay_where_they_are(self):
         """And there is room for them, or Placement would refuse all."""
         self.hold(0)
-        (pool,) = self.nova.allocations['instance']
+        (pool,) = self.nova.allocations[INSTANCE]
         self.nova.allocations['stranger'] = {pool: {QAT: 1}}
         self.change_lines()
         self.start()
@@ -518,7 +522,7 @@ class TestReshape(ProvidersTestCase):
 
     def test_nova_does_not_say_what_a_migration_is(self):
         self.hold(0)
-        self.hold(1, 'other', consumer='somebody')
+        self.hold(1, OTHER, consumer='somebody')
         before = copy.deepcopy(self.nova.allocations)
         self.change_lines()
         self.nova.fault = oslo_messaging.MessagingTimeout()
@@ -577,7 +581,7 @@ class TestReshape(ProvidersTestCase):
         self.change_lines()
         self.start()
         self.release(entry)
-        del self.nova.allocations['instance']
+        del self.nova.allocations[INSTANCE]
         self.periodic()
         self.settle()
         self.assertEqual([], self.attachments.held.arqs())

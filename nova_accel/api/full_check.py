@@ -98,7 +98,10 @@ def _after_size(check: _Keyword) -> _Keyword:
 
 _BASE = jsonschema.Draft202012Validator
 
-_Validator = jsonschema.validators.extend(
+# It has no types.
+_extend: Any = jsonschema.validators.extend
+
+_Validator = _extend(
     _BASE,
     {
         name: _after_size(check)

@@ -21,7 +21,7 @@ _LINE = re.compile(r'(?::|line )([0-9]+), ')
 
 def told(error: cfg.ConfigFileParseError) -> str:
     """Which line is wrong; what it has may be a password."""
-    line = _LINE.search(error.msg)
+    line = _LINE.search(str(error.msg))
     return f'Failed to parse {error.config_file}' + (
         '' if line is None else f': line {line[1]} is no "option = value"'
     )

@@ -178,9 +178,7 @@ class OsAcc:
         profile = server_request.profile(instance.flavor, found)
         try:
             if profile is not None and found.ours:
-                self._attachments.adopt(
-                    instance.uuid, found.ours, is_new=True
-                )
+                self._attachments.adopt(instance.uuid, found.ours, is_new=True)
             elif profile is not None and (
                 allocations or arq_types.Role.ACTIVE in taken
             ):

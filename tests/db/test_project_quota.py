@@ -195,7 +195,7 @@ class TestCount(QuotaTestCase):
             self.assertEqual(
                 'quota exceeded: class:CUSTOM_QAT: limit 2, in use 1, '
                 'wanted 2',
-                self.refused(2, 2, **server),
+                self.refused(2, 2, attempt=2, **server),
             )
             host_arqs.release(*source.key, 1)
 

@@ -44,6 +44,8 @@ def printable(text: str) -> str:
 
     So a client's text can safely be returned and logged.
     """
+    if text.isprintable():
+        return text
     return ''.join(
         character
         if character.isprintable()

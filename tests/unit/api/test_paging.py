@@ -14,6 +14,7 @@
 from typing import Any
 
 from nova_accel import conf
+from nova_accel.model import naming
 from unit.api import base
 
 #: List -> the name that it has in the body.
@@ -31,7 +32,10 @@ class PagingTest(base.ApiTestCase):
         super().setUp()
         report = base.report()
         [device] = report['devices']
-        report['devices'] = [_numbered(device, number) for number in range(3)]
+        report['devices'] = [
+            _numbered(report['node_uuid'], device, number)
+            for number in range(3)
+        ]
         self.ok('PUT', f'/hosts/{base.HOSTNAME}', report, roles=base.SERVICE)
         for name in ('profile', 'b', 'a'):
             self.create_profile(name)
@@ -155,16 +159,22 @@ class PagingTest(base.ApiTestCase):
             )
 
 
-def _numbered(device: dict[str, Any], number: int) -> dict[str, Any]:
-    """A device like this one."""
+def _numbered(
+    node_uuid: str, device: dict[str, Any], number: int
+) -> dict[str, Any]:
+    """A device like this one, of the same compute node."""
     [deployable] = device['deployables']
+    name = f'{device["name"]}_{number}'
     return {
         **device,
-        'uuid': base.numbered_uuid(200 + number),
+        'uuid': naming.derived_uuid(node_uuid, name),
+        'name': name,
         'deployables': [
             {
                 **deployable,
-                'uuid': base.numbered_uuid(300 - number),
+                'uuid': naming.derived_uuid(
+                    node_uuid, name, 'deployable', deployable['name']
+                ),
                 'attach_handles': [],
             }
         ],

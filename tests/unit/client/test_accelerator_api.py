@@ -33,6 +33,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import host_binding
+from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
@@ -173,6 +174,11 @@ class TestAcceleratorApi(testtools.TestCase):
         def uuid(kind, number):
             return f'{kind:08}-0000-4000-8000-{bus:06}{number:06}'
 
+        def derived(number, *parts):
+            return naming.derived_uuid(
+                self.host.node_uuid, f'pci_{bus}_{number}', *parts
+            )
+
         def address(number):
             return pci_address.PciAddress(
                 bus, number // 256, number % 256 // 8, number % 8
@@ -180,7 +186,7 @@ class TestAcceleratorApi(testtools.TestCase):
 
         return [
             {
-                'uuid': uuid(1, number),
+                'uuid': derived(number),
                 'name': f'pci_{bus}_{number}',
                 'type': 'QAT',
                 'vendor_id': '8086',
@@ -197,7 +203,7 @@ class TestAcceleratorApi(testtools.TestCase):
                 },
                 'deployables': [
                     {
-                        'uuid': uuid(2, number),
+                        'uuid': derived(number, 'deployable', 'qat'),
                         'name': 'qat',
                         'rp_uuid': uuid(4, 0),
                         'resource_class': 'CUSTOM_QAT',

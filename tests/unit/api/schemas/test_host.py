@@ -88,6 +88,7 @@ class TestReport(testtools.TestCase):
                     host_contract.DEPLOYABLE_SINCE,
                     host_contract.HANDLE_SINCE,
                     host_contract.FINDING_SINCE,
+                    host_contract.ACQUIRE_SINCE,
                 )
                 for number in since.values()
             ),

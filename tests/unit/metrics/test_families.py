@@ -55,7 +55,7 @@ class FamiliesTest(testtools.TestCase):
                 'hostname': 'compute-1',
                 'pci_bus_id': '00000000:8D:00.0',
                 'device_id': '4' * 36,
-                'product': 'H100 "PCIe"\n80GB',
+                'product': 'H100 "PCIe"\\n80GB',
                 'resource_class': 'VGPU',
                 'role': 'active',
             },

@@ -20,6 +20,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model import reason
 
 #: What Cyborg 17 answered to groups that it refused.
 REFUSED_BY_CYBORG = (
@@ -232,7 +233,7 @@ class TestParseGroups(testtools.TestCase):
             text = self.refused(
                 {'resources:FPGA': '1'}, {'resources:VGPU': '1', key: value}
             )
-            self.assertIn(named, text)
+            self.assertIn(reason.printable(named), text)
 
     def test_amounts(self):
         for value in AMOUNTS:

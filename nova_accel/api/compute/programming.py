@@ -75,7 +75,7 @@ def program(
     found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
-    with waiting.place(), _alone(found):
+    with _alone(found), waiting.place():
         is_shell = rpc.program(
             context.for_nova(),
             host_rpc.Callee(found['service_host'], found['contract']),

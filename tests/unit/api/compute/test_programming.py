@@ -292,7 +292,7 @@ class OneAtATimeTest(programmed.ProgrammingTestCase):
 
     def test_no_more_calls_wait_than_may(self) -> None:
         """Neither for a programming nor for a message bus."""
-        with self.waited_for(), waiting.place():
+        with waiting.place(), waiting.place():
             for ask in self.all_that_wait():
                 answer = ask()
                 self.assertEqual(503, answer.status_int, answer.text)
@@ -317,7 +317,13 @@ class OneAtATimeTest(programmed.ProgrammingTestCase):
             self.assertEqual(200, self.call('GET', '/deployables').status_int)
         self.assertIn('not asked to fetch', self.log.output)
         self.assertTrue(self.host.fetched.empty())
-        self.assertEqual(1, len(self.host.asked))
+        self.assertEqual([], self.host.asked)
+        # A call that was refused leaves the region to others.
+        self.assertEqual(200, self.patch().status_int)
+
+    def test_a_region_is_busy_whoever_else_waits(self) -> None:
+        with self.waited_for(), waiting.place():
+            self.assertEqual(409, self.patch().status_int)
 
     def all_that_wait(self) -> list[Callable[[], Any]]:
         path = f'/bitstreams/{programmed.BITSTREAM}/prefetch'

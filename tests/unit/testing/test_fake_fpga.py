@@ -146,8 +146,8 @@ class TestProgramming(base.DriverTestCase):
         self.assertEqual('nothing', self.loaded())
 
     def test_regions_are_programmed_apart(self):
-        device, region, directory = self._to_program()
-        self.a_driver().program(device, region, directory / 'first', 60)
+        device, region, (first, _second) = self._to_program()
+        self.a_driver().program(device, region, first, 60)
         self.assertEqual(
             'nothing', self.a_driver().loaded(device, device.regions[1])
         )
@@ -157,15 +157,15 @@ class TestProgramming(base.DriverTestCase):
         )
 
     def test_faults(self):
-        device, region, directory = self._to_program()
+        device, region, (first, _second) = self._to_program()
         for fault in (fake_fpga.Fault.HANGS, fake_fpga.Fault.LOSES_POWER):
             self.programming.faults.append(fault)
             self.assert_not_programmed(timeout_s=0.01)
             self.assertRaises(exceptions.DeviceError, self.loaded)
         self.programming.faults.append(fake_fpga.Fault.LIES)
-        self.a_driver().program(device, region, directory / 'first', 60)
+        self.a_driver().program(device, region, first, 60)
         told = self.loaded()
-        self.a_driver().program(device, region, directory / 'first', 60)
+        self.a_driver().program(device, region, first, 60)
         self.assertNotEqual(told, self.loaded())
 
     def test_a_duration_beyond_the_limit(self):
@@ -177,10 +177,10 @@ class TestProgramming(base.DriverTestCase):
         self.assert_not_programmed('not finished after 0.01 s', timeout_s=0.01)
 
     def test_a_shell(self):
-        device, region, directory = self._to_program()
-        shell = directory / 'shell'
+        device, region, (first, _second) = self._to_program()
+        shell = first.with_name('shell')
         shell.write_text('its id')
-        self.a_driver().program(device, region, directory / 'first', 60)
+        self.a_driver().program(device, region, first, 60)
         self.a_driver().load_shell(device, shell, 60)
         self.assertEqual('its id', self.a_driver().loaded_shell(device))
         self.assertEqual('nothing', self.loaded())
@@ -199,8 +199,8 @@ class TestProgramming(base.DriverTestCase):
     def test_what_it_holds_outlives_the_process(self):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         with fake_fpga.Programming(directory):
-            device, region, bitstreams = self._to_program()
-            self.a_driver().program(device, region, bitstreams / 'first', 60)
+            device, region, (first, _second) = self._to_program()
+            self.a_driver().program(device, region, first, 60)
             told = self.loaded()
         with fake_fpga.Programming(directory):
             self.assertEqual(told, self.loaded())

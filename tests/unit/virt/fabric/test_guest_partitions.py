@@ -211,16 +211,16 @@ class TestNotReadyAtAStep(board.BoardTestCase):
             self.daemon.restart,
         ):
             self.before('-a', happens)
-            self.boot('i1', 1, 3)
+            self.boot(board.I1, 1, 3)
             self.assertEqual(0, self.left)
             self.assertEqual([3], self.active)
-            self.assertEqual({3: ('i1', 'active')}, self.journaled)
-            self.stop('i1')
+            self.assertEqual({3: (board.I1, 'active')}, self.journaled)
+            self.stop(board.I1)
 
     def test_at_the_deactivation_of_what_is_in_the_way(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         self.daemon.refuse('-d')
-        self.stop('i1')
+        self.stop(board.I1)
         self.daemon.refuse('-d', 0)
         self.before('-d', lambda: self.daemon.be_not_ready_for(4))
         self.boot('i2', 1)
@@ -229,19 +229,19 @@ class TestNotReadyAtAStep(board.BoardTestCase):
     def test_never_ready_again(self):
         self.start(wait_s=0.05)
         self.before('-a', lambda: self.daemon.be_not_ready_for(10**6))
-        self.assertRaises(exceptions.FabricNotReady, self.ready, 'i1', 1, 3)
-        self.assertEqual({3: ('i1', 'deactivating')}, self.journaled)
+        self.assertRaises(exceptions.FabricNotReady, self.ready, board.I1, 1, 3)
+        self.assertEqual({3: (board.I1, 'deactivating')}, self.journaled)
         self.daemon.be_not_ready_for(0)
         self.fabric.repair()
         self.assertEqual({}, self.journaled)
 
     def confirm(self, happens):
         """Have it happen after the last look, and look again."""
-        with self.fabric.during('i1'):
-            self.ready('i1', 1, 3)
+        with self.fabric.during(board.I1):
+            self.ready(board.I1, 1, 3)
             happens()
-            self.fabric.confirm('i1')
-            self.need.running.add('i1')
+            self.fabric.confirm(board.I1)
+            self.need.running.add(board.I1)
 
     def test_lost_before_the_guest_runs(self):
         for happens in (
@@ -253,8 +253,8 @@ class TestNotReadyAtAStep(board.BoardTestCase):
         ):
             self.confirm(happens)
             self.assertEqual([3], self.active)
-            self.assertEqual({3: ('i1', 'active')}, self.journaled)
-            self.stop('i1')
+            self.assertEqual({3: (board.I1, 'active')}, self.journaled)
+            self.stop(board.I1)
             self.assertEqual([], self.active)
 
     def test_lost_each_time(self):
@@ -293,17 +293,17 @@ class TestNotReadyAtAStep(board.BoardTestCase):
             self.assertEqual({}, self.journaled)
 
     def test_one_look_if_nothing_is_lost(self):
-        self.boot('i1', 1, 3)
+        self.boot(board.I1, 1, 3)
         before = len(self.daemon.calls)
-        self.fabric.confirm('i1')
+        self.fabric.confirm(board.I1)
         self.assertEqual([['-l']], self.daemon.calls[before:])
 
     def test_without_a_partition_nobody_is_asked(self):
         self.assertFalse(self.fabric.has('i2'))
         self.fabric.confirm('i2')
         self.assertEqual([], self.daemon.calls)
-        self.boot('i1', 1, 3)
-        self.assertTrue(self.fabric.has('i1'))
+        self.boot(board.I1, 1, 3)
+        self.assertTrue(self.fabric.has(board.I1))
 
 
 class TestVgpus(board.BoardTestCase):

@@ -229,7 +229,9 @@ class TestNotReadyAtAStep(board.BoardTestCase):
     def test_never_ready_again(self):
         self.start(wait_s=0.05)
         self.before('-a', lambda: self.daemon.be_not_ready_for(10**6))
-        self.assertRaises(exceptions.FabricNotReady, self.ready, board.I1, 1, 3)
+        self.assertRaises(
+            exceptions.FabricNotReady, self.ready, board.I1, 1, 3
+        )
         self.assertEqual({3: (board.I1, 'deactivating')}, self.journaled)
         self.daemon.be_not_ready_for(0)
         self.fabric.repair()

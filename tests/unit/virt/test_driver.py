@@ -103,9 +103,17 @@ class Attachments:
         self.roles[role] = (ARQ,)
 
     def acquire(
-        self, instance_uuid, project_id, profile, allocations, role, numa_nodes
+        self,
+        instance_uuid,
+        project_id,
+        profile,
+        allocations,
+        role,
+        numa_nodes,
+        is_new,
     ):
         self.numa_nodes = numa_nodes
+        self.is_new = is_new
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
         if profile not in self.serves:
@@ -113,9 +121,16 @@ class Attachments:
         self.hold(role)
         self.allocations = allocations
 
-    def adopt(self, instance_uuid, arq_uuids, role=arq_types.Role.ACTIVE):
+    def adopt(
+        self,
+        instance_uuid,
+        arq_uuids,
+        role=arq_types.Role.ACTIVE,
+        is_new=False,
+    ):
         if self.lost_race:
             raise exceptions.Conflict('it is BindFailed')
+        self.is_new = is_new
         self.hold(role)
         self.adopted = arq_uuids
 
@@ -441,6 +456,14 @@ class TestAcceleratorMixin(DriverTestCase):
                 for allocation in self.accelerators.attachments.allocations
             ],
         )
+
+    def test_limits_matter_for_what_it_does_not_have_yet(self):
+        self.spawn(an_instance())
+        self.assertTrue(self.accelerators.attachments.is_new)
+        instance, _nova = self.allocate(VGPU=1)
+        self.accelerators.attachments.roles.clear()
+        self.hard_reboot(instance)
+        self.assertFalse(self.accelerators.attachments.is_new)
 
     def test_the_api_is_told_the_nodes_of_the_guest_s_cells(self):
         self.spawn(an_instance())
@@ -804,6 +827,7 @@ class TestCyborgsKey(DriverTestCase):
         self.spawn(self.instance())
         self.assertTrue(self.is_held)
         self.assertEqual(('arq',), self.accelerators.attachments.adopted)
+        self.assertTrue(self.accelerators.attachments.is_new)
         self.assertEqual((), self.accelerators.attachments.allocations)
 
     def test_spawn_holds_nothing_of_cyborgs(self):

@@ -137,8 +137,6 @@ class ImportCyborg(answering.Answering, printing.Lister):
             yield from cyborg_steps.import_all(imported, parsed_args.dry_run)
 
     def _show(self, parsed_args: argparse.Namespace) -> None:
-        if parsed_args.device_specs:
-            _write(parsed_args.device_specs, self._device_specs)
         if parsed_args.json:
             self.tell_json(
                 {
@@ -148,6 +146,8 @@ class ImportCyborg(answering.Answering, printing.Lister):
             )
         else:
             printing.Lister.run(self, parsed_args)
+        if parsed_args.device_specs:
+            _write(parsed_args.device_specs, self._device_specs)
 
     def take_action(
         self, parsed_args: argparse.Namespace
@@ -225,9 +225,18 @@ def _nova(found: snapshot.Snapshot) -> mapping.Nova:
 def _write(
     directory: pathlib.Path, device_specs: Mapping[str, Iterable[str]]
 ) -> None:
-    """One file for each host, which its nova-compute can read as it is."""
+    """One file for each host, which its nova-compute can read as it is.
+
+    :raises InvalidName: a host, which says its own name, has one that is no
+        name of a file. The files of the hosts before it are written.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for nodename, lines in device_specs.items():
+        if pathlib.PurePath(nodename).name != nodename:
+            raise exceptions.InvalidName(
+                f'host {nodename} gets no file, since that is no name of a '
+                'file: copy its lines of device_spec from the output of --json'
+            )
         durable_file.write(
             directory / f'{nodename}.conf',
             '[nova_accel]\n'

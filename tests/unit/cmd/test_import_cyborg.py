@@ -216,6 +216,21 @@ class TestSteps(move_base.MoveTestCase):
             ],
         )
 
+    def test_a_host_whose_name_leads_elsewhere(self) -> None:
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name in ('../other', '/other', 'a/b'):
+            error = self.assertRaises(
+                exceptions.InvalidName,
+                import_cyborg._write,
+                directory / 'specs',
+                {name: ['{}']},
+            )
+            self.assertIn(name, str(error))
+        self.assertEqual(
+            ['specs'], [each.name for each in directory.iterdir()]
+        )
+        self.assertEqual([], [*(directory / 'specs').iterdir()])
+
     def test_what_is_refused(self) -> None:
         self.cyborg.profile('old', {'accel:function_id': '3AFB'})
         for name in ('b', 'a'):

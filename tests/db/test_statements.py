@@ -276,12 +276,16 @@ class LifeTestCase(base.DatabaseTestCase):
             )
         ] + [
             ('take a turn', lambda: turn.take(f'stock {self.lives}', 60)),
-            ('be alone', self.be_alone),
+            ('begin to be alone', self.begin_to_be_alone),
+            ('end it', self.end_to_be_alone),
         ]
 
-    def be_alone(self) -> None:
-        with turn.alone(f'region {self.lives}', 60, AssertionError()):
-            pass
+    def begin_to_be_alone(self) -> None:
+        self.alone_since = turn._hold(f'region {self.lives}', 60)
+
+    def end_to_be_alone(self) -> None:
+        assert self.alone_since is not None
+        turn._end(f'region {self.lives}', self.alone_since)
 
     def life_of_an_attribute(self) -> list[tuple[str, Callable[[], Any]]]:
         deployable_uuid = self.deployable_uuid()

@@ -24,6 +24,7 @@ from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.model import device_profile
+from nova_accel.model import provider_allocation
 
 #: The key of a flavor or an image that says what PCI tree a guest gets.
 PCI_TOPOLOGY = 'nova_accel:pci_topology'
@@ -80,6 +81,30 @@ def group(
         },
         **programming(extra_specs),
     }
+
+
+def asked(
+    instance_name: str,
+    extra_specs: Mapping[str, str],
+    allocation: provider_allocation.ProviderAllocation,
+) -> device_profile.Asked:
+    """The profile's name, or else the group that one provider is to serve.
+
+    :param instance_name: by which an error names the flavor
+    :raises InvalidRequest: the flavor asks for nothing of the provider.
+    """
+    name = profile(extra_specs)
+    if name is not None:
+        return name
+    asked_of_one = group(extra_specs, allocation.resources)
+    if not asked_of_one:
+        raise exceptions.InvalidRequest(
+            f'the flavor of {instance_name} has neither '
+            f'{device_profile.FLAVOR_KEY} nor resources: of one of '
+            f'{", ".join(sorted(allocation.resources)) or "nothing"}, which '
+            f'resource provider {allocation.rp_uuid} has allocated'
+        )
+    return [asked_of_one]
 
 
 def pci_topology(

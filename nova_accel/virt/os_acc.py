@@ -34,7 +34,6 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import objects
-from nova import utils
 from nova.compute import vm_states
 from nova.network import model as network_model
 from oslo_log import log as logging
@@ -44,7 +43,6 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_view
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
@@ -134,8 +132,15 @@ class OsAcc:
             selected_rp['resources'],
             frozenset(selected_rp['traits']),
         )
-        asked = _asked(instance_info['name'], flavor_extra_specs, allocation)
-        instance = self._instance(instance_info, flavor_extra_specs)
+        asked = extra_specs.asked(
+            instance_info['name'], flavor_extra_specs, allocation
+        )
+        image_id = instance_info.get('image_id')
+        instance = server_request.of_os_acc(
+            instance_info,
+            flavor_extra_specs,
+            self._image(image_id) if image_id else {},
+        )
         taken = self._not_held(instance.uuid)
         self.acquire(instance, asked, [allocation])
         with self._begun(None, instance, taken, lambda: False):
@@ -462,51 +467,6 @@ class OsAcc:
         return sum(
             self._attachments.release(instance_uuid, role) for role in roles
         )
-
-    def _instance(
-        self, info: Mapping[str, str], specs: Mapping[str, str]
-    ) -> objects.Instance:
-        """Nova's object of an instance, made from the arguments of ``plug``.
-
-        :raises InvalidDeviceProfile: the flavor and the image do not ask for
-            the same bitstream.
-        """
-        image_id = info.get('image_id')
-        image = self._image(image_id) if image_id else {}
-        properties = image.get('properties') or {}
-        to_program = extra_specs.programming(specs)
-        fpga_bitstream.wanted(to_program, properties)
-        return objects.Instance(
-            uuid=info['uuid'],
-            project_id=info['project_id'],
-            user_id=None,
-            flavor=objects.Flavor(extra_specs=dict(specs)),
-            numa_topology=None,
-            # An image asks for a bitstream by the same names.
-            system_metadata=utils.get_system_metadata_from_image(
-                {**image, 'properties': {**properties, **to_program}}
-            ),
-        )
-
-
-def _asked(
-    instance_name: str,
-    specs: Mapping[str, str],
-    allocation: provider_allocation.ProviderAllocation,
-) -> device_profile.Asked:
-    """:raises InvalidRequest: the flavor asks for nothing of the provider."""
-    profile = extra_specs.profile(specs)
-    if profile is not None:
-        return profile
-    group = extra_specs.group(specs, allocation.resources)
-    if not group:
-        raise exceptions.InvalidRequest(
-            f'the flavor of {instance_name} has neither '
-            f'{device_profile.FLAVOR_KEY} nor resources: of one of '
-            f'{", ".join(sorted(allocation.resources)) or "nothing"}, which '
-            f'resource provider {allocation.rp_uuid} has allocated'
-        )
-    return [group]
 
 
 def _told(arq: arq_types.Arq) -> dict[str, str]:

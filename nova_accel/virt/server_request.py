@@ -29,6 +29,8 @@ from nova import objects
 from nova import utils
 
 from nova_accel.model import device_profile
+from nova_accel.model import extra_specs
+from nova_accel.model import fpga_bitstream
 
 #: An accelerator request as the REST API shows it.
 WireArq = Mapping[str, Any]
@@ -128,3 +130,32 @@ def image_properties(instance: objects.Instance) -> dict[str, Any]:
         for name, value in instance.system_metadata.items()
         if name.startswith(prefix)
     }
+
+
+def of_os_acc(
+    info: Mapping[str, str],
+    specs: Mapping[str, str],
+    image: Mapping[str, Any],
+) -> objects.Instance:
+    """Nova's object of a server, as the specification of os-acc names it.
+
+    :param info: as for :meth:`nova_accel.virt.os_acc.OsAcc.plug`
+    :param specs: the extra specs of its flavor. They may ask for a bitstream,
+        as an image does by the same names
+    :param image: the one that it boots from, empty if it boots from a volume
+    :raises InvalidDeviceProfile: the flavor and the image do not ask for the
+        same bitstream.
+    """
+    properties = image.get('properties') or {}
+    to_program = extra_specs.programming(specs)
+    fpga_bitstream.wanted(to_program, properties)
+    return objects.Instance(
+        uuid=info['uuid'],
+        project_id=info['project_id'],
+        user_id=None,
+        flavor=objects.Flavor(extra_specs=dict(specs)),
+        numa_topology=None,
+        system_metadata=utils.get_system_metadata_from_image(
+            {**image, 'properties': {**properties, **to_program}}
+        ),
+    )

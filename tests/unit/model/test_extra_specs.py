@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
+from nova_accel.model import provider_allocation
 
 SPECS = {
     'resources:FPGA': '2',
@@ -64,6 +65,33 @@ class TestExtraSpecs(unittest.TestCase):
 
     def test_nothing_is_asked_for(self) -> None:
         self.assertEqual({}, extra_specs.group(SPECS, {'CUSTOM_QAT'}))
+
+    def test_what_is_asked_of_a_provider(self) -> None:
+        fpga = provider_allocation.ProviderAllocation(
+            'rp', {'FPGA': 2}, frozenset()
+        )
+        self.assertEqual('gold', extra_specs.asked('vm', SPECS, fpga))
+        group = {'resources:FPGA': '2'}
+        self.assertEqual(
+            [group],
+            extra_specs.asked('vm', {**group, 'resources:VCPU': '4'}, fpga),
+        )
+
+    def test_nothing_is_asked_of_a_provider(self) -> None:
+        for resources, words in (
+            ({'FPGA': 2, 'CUSTOM_QAT': 1}, 'CUSTOM_QAT, FPGA'),
+            ({}, 'nothing'),
+        ):
+            allocation = provider_allocation.ProviderAllocation(
+                'rp', resources, frozenset()
+            )
+            with self.assertRaises(exceptions.InvalidRequest) as raised:
+                extra_specs.asked('vm', {'resources:VCPU': '4'}, allocation)
+            self.assertIn('the flavor of vm', str(raised.exception))
+            self.assertIn(
+                f'{words}, which resource provider rp has allocated',
+                str(raised.exception),
+            )
 
     @given(
         st.dictionaries(st.sampled_from(sorted(SPECS)), st.text()),

@@ -15,6 +15,7 @@ import types
 from nova import utils
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.virt import server_request
 
 OURS = {'uuid': 'a', 'hostname': 'here', 'device_rp_uuid': 'ours'}
@@ -134,4 +135,47 @@ class TestImageProperties(testtools.TestCase):
             server_request.image_properties(
                 types.SimpleNamespace(system_metadata={})
             ),
+        )
+
+
+class TestOfOsAcc(testtools.TestCase):
+    def instance(self, specs=(), properties=None):
+        return server_request.of_os_acc(
+            {'uuid': FOUND_OURS.ours[0], 'project_id': 'project'},
+            {'nova_accel:device_profile': 'fpga', **dict(specs)},
+            {'name': 'cirros', 'properties': properties},
+        )
+
+    def test_from_a_volume(self):
+        instance = server_request.of_os_acc(
+            {'uuid': FOUND_OURS.ours[0], 'project_id': 'project'}, {}, {}
+        )
+        self.assertEqual(
+            (FOUND_OURS.ours[0], 'project', None, None),
+            (
+                instance.uuid,
+                instance.project_id,
+                instance.user_id,
+                instance.numa_topology,
+            ),
+        )
+        self.assertEqual({}, server_request.image_properties(instance))
+
+    def test_the_flavor_asks_for_a_bitstream_as_an_image_does(self):
+        wanted = {'accel:function_name': 'gzip'}
+        for specs, properties in (
+            (wanted, None),
+            ((), wanted),
+            (wanted, wanted),
+        ):
+            instance = self.instance(specs, properties)
+            self.assertEqual('fpga', server_request.profile(instance.flavor))
+            self.assertEqual(wanted, server_request.image_properties(instance))
+
+    def test_flavor_and_image_ask_for_two_bitstreams(self):
+        self.assertRaises(
+            exceptions.InvalidDeviceProfile,
+            self.instance,
+            {'accel:function_name': 'gzip'},
+            {'accel:function_name': 'zstd'},
         )

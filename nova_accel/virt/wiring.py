@@ -13,7 +13,6 @@
 """The wiring: it makes all our parts of nova-compute, and starts them."""
 
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import functools
 import pathlib
@@ -28,21 +27,16 @@ from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
 from nova_accel.client import servers
 from nova_accel.client import service_user
-from nova_accel.drivers import base
 from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
-from nova_accel.host import all_guests
 from nova_accel.host import fabric_manager
 from nova_accel.host import host_use
-from nova_accel.host import libvirt_devices
-from nova_accel.host import nova_claims
-from nova_accel.host import sysfs_tree
-from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import host_findings
 from nova_accel.model import host_view
 from nova_accel.virt import damaged_files
 from nova_accel.virt import guest_cells
+from nova_accel.virt import host_hardware
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
@@ -167,45 +161,12 @@ def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Hardware:
-    """The host's hardware, by libvirt, the kernel and the configuration."""
-
-    node_devices: libvirt_devices.NodeDevices
-    sysfs: sysfs_tree.Sysfs
-    guests: all_guests.Guests
-    claims: nova_claims.NovaClaims
-    virtual_functions: virtual_functions.VirtualFunctions
-    drivers: Mapping[str, base.Driver]
-    specs: Sequence[device_spec.DeviceSpec]
-
-
-def _hardware(host: libvirt_host.Host, node: host_view.Node) -> _Hardware:
-    """See :func:`start` for the errors."""
-    node_devices = libvirt_devices.NodeDevices(host)
-    sysfs = sysfs_tree.of(host)
-    guests = all_guests.Guests(host)
-    claims = nova_claims.NovaClaims(node.nodename, node.uuid)
-    drivers = loading.load(node_devices, sysfs, node.uuid)
-    return _Hardware(
-        node_devices,
-        sysfs,
-        guests,
-        claims,
-        virtual_functions.VirtualFunctions(
-            node_devices, sysfs, claims, guests
-        ),
-        drivers,
-        device_spec.parse(CONF.nova_accel.device_spec, drivers),
-    )
-
-
-@dataclasses.dataclass(frozen=True)
 class _Common:
     """The parts of which most others are made."""
 
     node: host_view.Node
     state: pathlib.Path
-    hardware: _Hardware
+    hardware: host_hardware.Hardware
     api: accelerator_api.AcceleratorApi
     board: host_view.Board
     cycle: periodic_work.Cycle
@@ -220,7 +181,7 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
     node = host_view.Node(
         host.get_hostname(), host.get_node_uuid(), service_host
     )
-    hardware = _hardware(host, node)
+    hardware = host_hardware.of(host, node)
     api = accelerator_api.AcceleratorApi(
         accelerator_api.adapter_from_conf(), node.nodename
     )
@@ -488,7 +449,7 @@ def _links(common: _Common) -> device_links.DeviceLinks:
 
 
 def _discover(
-    hardware: _Hardware,
+    hardware: host_hardware.Hardware,
     regions: host_regions.Regions,
     links: device_links.DeviceLinks,
     in_use: units_in_use.UnitsInUse,

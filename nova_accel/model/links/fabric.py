@@ -90,6 +90,15 @@ class Entry:
             partition.module_ids,
         )
 
+    def is_same(self, other: 'Entry') -> bool:
+        """Whether both are one guest's partition, with the same functions."""
+        return (
+            self.instance_uuid == other.instance_uuid
+            and self.number == other.number
+            and self.module_ids == other.module_ids
+            and self.functions == other.functions
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             'number': self.number,

@@ -39,6 +39,28 @@ class Gpus(NamedTuple):
     handles: frozenset[str]
     functions: Mapping[int, pci_address.PciAddress]
 
+    def entry(
+        self,
+        partition: fabric.Partition,
+        instance_uuid: str,
+        step: fabric.Step,
+        boot_id: str,
+    ) -> fabric.Entry:
+        """The journal's entry of the partition that has exactly these GPUs.
+
+        :raises DeviceError: some of the GPUs have a virtual function, and
+            others do not.
+        """
+        return fabric.Entry(
+            partition.number,
+            partition.module_ids,
+            instance_uuid,
+            step,
+            boot_id,
+            self.handles,
+            fabric.in_order(partition, self.functions),
+        )
+
 
 class Need:
     """Answers for one host.

@@ -36,6 +36,7 @@ from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.model.links import fabric
 from nova_accel.virt.fabric import fabric_need
+from nova_accel.virt.fabric import mending
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fabric import partition_journal
 from nova_accel.virt.fabric import watch
@@ -73,6 +74,7 @@ class GuestPartitions(no_fabric.NoFabric):
         self._journal = journal
         self._manager = manager
         self._need = need
+        self._mending = mending.Mending(boot_id, journal, manager, need)
         self._wait_s = wait_s
         self._watch = watch.Watch(self.repair, interval_s)
         # Instance -> how many calls of Nova work on its guest.
@@ -132,7 +134,7 @@ class GuestPartitions(no_fabric.NoFabric):
             partitions = self._list()
             if partitions is None:
                 return
-            if self._mend(partitions):
+            if self._mending.mend(partitions):
                 partitions = self._list() or ()
             entries = self._journal.entries()
             found = fabric.repairs(partitions, entries, self._needed())
@@ -207,7 +209,7 @@ class GuestPartitions(no_fabric.NoFabric):
                 instance_uuid,
             )
             return
-        self._mend(partitions)
+        self._mending.mend(partitions)
         wanted = self._wanted(instance_uuid, gpus, partitions)
         self._make_way(wanted)
         self._activate(wanted)
@@ -241,54 +243,6 @@ class GuestPartitions(no_fabric.NoFabric):
             f'{_MOST_LOOKS} times before its guest ran'
         )
 
-    def _mend(self, partitions: Iterable[fabric.Partition]) -> bool:
-        """Learn what the damaged entries of the journal said.
-
-        A partition is activated for exactly the GPUs that a guest gets. If
-        nobody has any of its GPUs, it is not needed any more.
-
-        :returns: whether one is whole again
-        :raises AcceleratorError: Fabric Manager, libvirt or the disk refuses.
-        """
-        damaged = self._journal.damaged_numbers()
-        is_mended = False
-        for partition in partitions:
-            if partition.number not in damaged:
-                continue
-            owners = self._need.owners(partition.module_ids)
-            exact = [
-                (uuid, gpus)
-                for uuid, gpus in owners.items()
-                if gpus.module_ids == partition.module_ids
-            ]
-            if partition.is_active and len(owners) == len(exact) == 1:
-                ((uuid, gpus),) = exact
-                self._journal.write(
-                    fabric.Entry(
-                        partition.number,
-                        partition.module_ids,
-                        uuid,
-                        _Step.ACTIVE,
-                        self._boot_id,
-                        gpus.handles,
-                        fabric.in_order(partition, gpus.functions),
-                    )
-                )
-            elif not partition.is_active:
-                self._journal.put_aside(partition.number)
-            elif not owners and not self._need.is_unsure(partition.module_ids):
-                self._manager.deactivate(partition.number)
-                self._journal.put_aside(partition.number)
-            else:
-                continue
-            is_mended = True
-            LOG.info(
-                'The journal of partition %s of the NVSwitch fabric is whole '
-                'again',
-                partition.number,
-            )
-        return is_mended
-
     def _wanted(
         self,
         instance_uuid: str,
@@ -297,14 +251,8 @@ class GuestPartitions(no_fabric.NoFabric):
     ) -> fabric.Entry:
         """:raises DeviceError: the GPUs are no partition."""
         partition = fabric.exact(partitions, gpus.module_ids)
-        return fabric.Entry(
-            partition.number,
-            partition.module_ids,
-            instance_uuid,
-            _Step.ACTIVATING,
-            self._boot_id,
-            gpus.handles,
-            fabric.in_order(partition, gpus.functions),
+        return gpus.entry(
+            partition, instance_uuid, _Step.ACTIVATING, self._boot_id
         )
 
     def _make_way(self, wanted: fabric.Entry) -> None:
@@ -321,7 +269,7 @@ class GuestPartitions(no_fabric.NoFabric):
             ):
                 continue
             is_own = entry.instance_uuid == wanted.instance_uuid
-            if is_own and _is_same(entry, wanted):
+            if is_own and entry.is_same(wanted):
                 continue
             if not is_own and self._is_needed(entry):
                 raise exceptions.Conflict(
@@ -336,7 +284,7 @@ class GuestPartitions(no_fabric.NoFabric):
         partitions = self._list() or ()
         partition = fabric.exact(partitions, wanted.module_ids)
         is_ours = any(
-            _is_same(entry, wanted) for entry in self._journal.entries()
+            entry.is_same(wanted) for entry in self._journal.entries()
         )
         in_the_way = list(fabric.conflicts(partition, partitions))
         if partition.is_active and not is_ours:
@@ -528,16 +476,6 @@ class GuestPartitions(no_fabric.NoFabric):
 
     def _locked(self) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-fabric')
-
-
-def _is_same(one: fabric.Entry, other: fabric.Entry) -> bool:
-    """Whether both are the same guest's partition, with the same functions."""
-    return (
-        one.instance_uuid == other.instance_uuid
-        and one.number == other.number
-        and one.module_ids == other.module_ids
-        and one.functions == other.functions
-    )
 
 
 def _finding(

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import hypothesis
 from hypothesis import strategies
 import testtools
@@ -196,6 +198,22 @@ class TestEntry(testtools.TestCase):
     def test_to_dict_and_back(self, journal):
         for entry in journal[0]:
             self.assertEqual(entry, fabric.Entry.from_dict(entry.to_dict()))
+
+    def test_the_same_guests_with_the_same_functions(self):
+        entry = fabric.Entry(
+            3, frozenset({1, 2}), uuid(1), fabric.Step.ACTIVE, 'boot'
+        )
+        for same in ({'step': fabric.Step.ACTIVATING}, {'boot_id': 'later'}):
+            self.assertTrue(entry.is_same(dataclasses.replace(entry, **same)))
+        for differs in (
+            {'number': 4},
+            {'module_ids': frozenset({1, 3})},
+            {'instance_uuid': uuid(2)},
+            {'functions': (function(1), function(2))},
+        ):
+            self.assertFalse(
+                entry.is_same(dataclasses.replace(entry, **differs))
+            )
 
     def test_what_is_wrong_is_named(self):
         good = fabric.Entry(

@@ -215,3 +215,32 @@ class TestHas(NeedTestCase):
         self.assertRaises(
             exceptions.DeviceError, self.need.has, self.entry, False
         )
+
+
+class TestEntry(testtools.TestCase):
+    def test_the_entry_of_their_partition(self):
+        one, three = (
+            pci_address.PciAddress(0, module, 0, 4) for module in (1, 3)
+        )
+        partition = fabric.Partition(
+            7, frozenset({1, 3}), is_active=False, order=(3, 1)
+        )
+        for functions, in_order in (
+            ({}, ()),
+            ({1: one, 3: three}, (three, one)),
+        ):
+            gpus = fabric_need.Gpus(
+                frozenset({1, 3}), frozenset({'h1', 'h3'}), functions
+            )
+            self.assertEqual(
+                fabric.Entry(
+                    7,
+                    frozenset({1, 3}),
+                    board.I1,
+                    fabric.Step.ACTIVE,
+                    'boot',
+                    frozenset({'h1', 'h3'}),
+                    in_order,
+                ),
+                gpus.entry(partition, board.I1, fabric.Step.ACTIVE, 'boot'),
+            )

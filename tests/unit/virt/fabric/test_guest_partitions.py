@@ -223,7 +223,7 @@ class TestNotReadyAtAStep(board.BoardTestCase):
         self.stop(board.I1)
         self.daemon.refuse('-d', 0)
         self.before('-d', lambda: self.daemon.be_not_ready_for(4))
-        self.boot('i2', 1)
+        self.boot(board.I2, 1)
         self.assertEqual([7], self.active)
 
     def test_never_ready_again(self):
@@ -301,8 +301,8 @@ class TestNotReadyAtAStep(board.BoardTestCase):
         self.assertEqual([['-l']], self.daemon.calls[before:])
 
     def test_without_a_partition_nobody_is_asked(self):
-        self.assertFalse(self.fabric.has('i2'))
-        self.fabric.confirm('i2')
+        self.assertFalse(self.fabric.has(board.I2))
+        self.fabric.confirm(board.I2)
         self.assertEqual([], self.daemon.calls)
         self.boot(board.I1, 1, 3)
         self.assertTrue(self.fabric.has(board.I1))
@@ -560,58 +560,5 @@ class TestStart(board.BoardTestCase):
         self.daemon.reset()
         self.start('boot2')
         self.boot(board.I1, 1, 3)
-        self.assertEqual([3], self.active)
-        self.assertEqual({3: (board.I1, 'active')}, self.journaled)
-
-
-class TestDamagedEntries(board.BoardTestCase):
-    """The host learns from what instances hold whose a partition is."""
-
-    def damage(self, number=3):
-        path = self.directory / f'partition-{number}.json'
-        path.write_text('{"number": [')
-        self.start()
-
-    def test_its_guest_runs(self):
-        self.boot(board.I1, 1, 3)
-        self.need.of_instances[board.I1] = (1, 3)
-        before = self.journal.entries()
-        self.damage()
-        self.assertEqual([], self.journal.entries())
-        self.fabric.repair()
-        self.assertEqual(before, self.journal.entries())
-        self.assertEqual([3], self.active)
-        self.stop(board.I1)
-        self.assertEqual([], self.active)
-
-    def test_another_guest_gets_its_gpus(self):
-        """The one that had them is gone."""
-        self.boot(board.I1, 1, 3)
-        self.damage()
-        self.boot(board.I2, 1, 2, 3, 4)
-        self.assertEqual([1], self.active)
-        self.assertEqual({1: (board.I2, 'active')}, self.journaled)
-
-    def test_a_guest_may_have_its_gpus(self):
-        self.boot(board.I1, 1, 3)
-        self.damage()
-        self.need.unsure = True
-        self.fabric.repair()
-        self.assertEqual([3], self.active)
-        self.assertEqual({3}, self.journal.damaged_numbers())
-        self.boot(board.I2, 2)
-        self.assertRaises(exceptions.Conflict, self.boot, board.I2, 1, 2, 3, 4)
-
-    def test_it_is_not_active(self):
-        self.damage()
-        self.fabric.repair()
-        self.assertEqual([], self.journal.damaged())
-
-    def test_fabric_manager_was_restarted_meanwhile(self):
-        self.boot(board.I1, 1, 3)
-        self.need.of_instances[board.I1] = (1, 3)
-        self.damage()
-        self.daemon.restart()
-        self.fabric.repair()
         self.assertEqual([3], self.active)
         self.assertEqual({3: (board.I1, 'active')}, self.journaled)

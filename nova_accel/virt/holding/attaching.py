@@ -21,7 +21,6 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import contextlib
 import dataclasses
 
@@ -44,6 +43,7 @@ from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import late_releases
 from nova_accel.virt.holding import mending
 from nova_accel.virt.holding import plugging
+from nova_accel.virt.holding import refusal
 from nova_accel.virt.holding import releases
 from nova_accel.virt.holding import role_changes
 
@@ -165,7 +165,7 @@ class Attachments:
             with self._all_locked():
                 taken = self.held.by_others(entry)
                 if taken:
-                    raise self._refusal(entry, taken)
+                    raise refusal.of(self._nodename, entry, taken)
                 self._journal.write(entry)
             entry, held = attempts.granted(
                 self._journal,
@@ -306,7 +306,7 @@ class Attachments:
         entry = attach_journal.of_binding(binding)
         taken = self.held.by_others(entry)
         if taken:
-            raise self._refusal(entry, taken)
+            raise refusal.of(self._nodename, entry, taken)
         # A guest may have them. Therefore the entry is never "acquiring",
         # which a crash would undo. A binding that was acquired later still
         # keeps the greater number.
@@ -444,9 +444,7 @@ class Attachments:
     def _keep_or_refuse(self, entry: attach_journal.Entry) -> None:
         """Journal what the API gave, unless others have it on this host.
 
-        A database may be restored, or fail over without its last
-        transactions. It then gives an instance a device that the guest of
-        another one has.
+        See :mod:`.refusal` for how that can be.
 
         :raises Conflict: names them; what the API gave is given back.
         """
@@ -467,28 +465,7 @@ class Attachments:
                     ),
                 )
             )
-        raise self._refusal(entry, taken)
-
-    def _refusal(
-        self, entry: attach_journal.Entry, taken: Mapping[str, str]
-    ) -> exceptions.Conflict:
-        refusal = exceptions.Conflict(
-            '; '.join(
-                f'the accelerator API gives {arq.handle.address} of host '
-                f'{self._nodename} to instance {entry.instance_uuid}, and by '
-                f"the host's journal instance {taken[arq.handle.uuid]} "
-                'has it'
-                for arq in entry.arqs
-                if arq.handle.uuid in taken
-            )
-        )
-        LOG.error(
-            'Accelerators are refused: %s. Has the database of '
-            'accelerators lost its last transactions?',
-            refusal,
-            instance_uuid=entry.instance_uuid,
-        )
-        return refusal
+        raise refusal.of(self._nodename, entry, taken)
 
     @contextlib.contextmanager
     def _locked(self, instance_uuid: str) -> Iterator[None]:

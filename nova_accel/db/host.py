@@ -99,7 +99,6 @@ def report(
         host's; or the parts before are not known, so that the host has to
         begin the report again
     """
-    is_last = part is None or others is not None
     facts = {
         'node_uuid': node_uuid,
         'service_host': service_host,
@@ -118,13 +117,10 @@ def report(
                 f'Host {hostname} has not reported devices with the digest '
                 f'{digest}'
             )
-        _put_host(connection, hostname, facts, part, is_last)
-        wanted = reported_rows.rows(hostname, devices)
-        other_hosts.check(connection, hostname, node_uuid, wanted)
-        inventory.replace(
-            connection, hostname, wanted, others or () if is_last else None
+        is_whole = _put_part(
+            connection, hostname, facts, devices, part, others
         )
-        if not is_last:
+        if not is_whole:
             return None
         finding_rows.replace(connection, hostname, findings)
         return host_orders.read(connection, hostname)
@@ -138,6 +134,29 @@ def _note_unchanged(
     return _update_host(
         connection, sa.and_(_HOSTS.c.hostname == hostname, *has_facts), {}
     )
+
+
+def _put_part(
+    connection: sa.Connection,
+    hostname: str,
+    facts: Mapping[str, Any],
+    devices: Sequence[Mapping[str, Any]],
+    part: int | None,
+    others: Collection[str] | None,
+) -> bool:
+    """Write a part of a report, or a whole one. See :func:`report`.
+
+    :param facts: the columns that the host states
+    :returns: whether the report is whole now
+    """
+    is_last = part is None or others is not None
+    _put_host(connection, hostname, facts, part, is_last)
+    wanted = reported_rows.rows(hostname, devices)
+    other_hosts.check(connection, hostname, facts['node_uuid'], wanted)
+    inventory.replace(
+        connection, hostname, wanted, others or () if is_last else None
+    )
+    return is_last
 
 
 def _put_host(

@@ -10,12 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What of a report is another host's, so that the report is refused.
+"""Refusing a report that names what is another host's.
 
 Everything here is a part of its caller's transaction.
 """
 
+from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -31,6 +34,20 @@ _HOSTS = schema.HOSTS
 _OF_DEPLOYABLES = _DEPLOYABLES.join(_DEVICES)
 
 
+class _Claim(NamedTuple):
+    """The uuids of one kind of thing that a report names.
+
+    ``column`` and ``owner``, both of ``source``, have the uuid of each such
+    thing and the host that has it.
+    """
+
+    what: str
+    column: sa.Column[str]
+    owner: sa.Column[str]
+    source: sa.FromClause
+    uuids: Collection[str]
+
+
 def check(
     connection: sa.Connection,
     hostname: str,
@@ -44,7 +61,6 @@ def check(
     :raises Conflict: names the compute node, resource provider, device or
         attach handle, and the host that has it
     """
-    providers = {row['rp_uuid'] for row in wanted[_DEPLOYABLES].values()}
     found = connection.execute(
         sa.union_all(
             *(
@@ -55,35 +71,8 @@ def check(
                 )
                 .select_from(source)
                 .where(column.in_(list(uuids)), owner != hostname)
-                for what, column, owner, source, uuids in (
-                    (
-                        'compute node',
-                        _HOSTS.c.node_uuid,
-                        _HOSTS.c.hostname,
-                        _HOSTS,
-                        {node_uuid, *providers},
-                    ),
-                    (
-                        'device',
-                        _DEVICES.c.uuid,
-                        _DEVICES.c.hostname,
-                        _DEVICES,
-                        wanted[_DEVICES],
-                    ),
-                    (
-                        'resource provider',
-                        _DEPLOYABLES.c.rp_uuid,
-                        _DEVICES.c.hostname,
-                        _OF_DEPLOYABLES,
-                        providers,
-                    ),
-                    (
-                        'attach handle',
-                        _HANDLES.c.uuid,
-                        _DEVICES.c.hostname,
-                        _OF_DEPLOYABLES.join(_HANDLES),
-                        wanted[_HANDLES],
-                    ),
+                for what, column, owner, source, uuids in _claims(
+                    node_uuid, wanted
                 )
             )
         ).limit(1)
@@ -94,3 +83,38 @@ def check(
             f'that is a former name of {hostname}, have "nova-accel-manage '
             'host forget" forget it'
         )
+
+
+def _claims(
+    node_uuid: str, wanted: Mapping[sa.Table, reported_rows.Rows]
+) -> Iterator[_Claim]:
+    providers = {row['rp_uuid'] for row in wanted[_DEPLOYABLES].values()}
+    # No provider is the compute node of another host, either.
+    yield _Claim(
+        'compute node',
+        _HOSTS.c.node_uuid,
+        _HOSTS.c.hostname,
+        _HOSTS,
+        {node_uuid, *providers},
+    )
+    yield _Claim(
+        'device',
+        _DEVICES.c.uuid,
+        _DEVICES.c.hostname,
+        _DEVICES,
+        wanted[_DEVICES],
+    )
+    yield _Claim(
+        'resource provider',
+        _DEPLOYABLES.c.rp_uuid,
+        _DEVICES.c.hostname,
+        _OF_DEPLOYABLES,
+        providers,
+    )
+    yield _Claim(
+        'attach handle',
+        _HANDLES.c.uuid,
+        _DEVICES.c.hostname,
+        _OF_DEPLOYABLES.join(_HANDLES),
+        wanted[_HANDLES],
+    )

@@ -18,8 +18,8 @@ counts once more, one server after the other. It does not know Keystone's
 limits, and it may still have what Placement has forgotten. So the limits are
 asked for before, and a refusal is compared with Placement.
 
-What is needed for that is a large part of a process, so it is imported only if
-unified limits are on.
+The modules for that are a large part of a process, so they are imported only
+if unified limits are on.
 """
 
 from collections.abc import Callable

@@ -43,7 +43,7 @@ _VERSION = '1.30'
 
 @dataclasses.dataclass(frozen=True)
 class Allocated:
-    """What a consumer has from all providers, at a generation of it.
+    """The allocations of a consumer, at one of its generations.
 
     ``generation``, ``project_id`` and ``user_id`` are None if it has nothing.
     """
@@ -55,7 +55,7 @@ class Allocated:
     user_id: str | None
 
     def of(self, rp_uuids: Collection[str]) -> Resources:
-        """What it has of some providers."""
+        """Its resources from some providers."""
         return {
             rp_uuid: amounts
             for rp_uuid, amounts in self.resources.items()

@@ -140,7 +140,7 @@ def holder(uuid: str) -> programming_record.Holder:
 
 
 def of_migrations(uuids: Collection[str]) -> dict[str, counted.Migration]:
-    """Those of the uuids that are migrations, also deleted ones.
+    """The migrations among the uuids, also deleted ones.
 
     Nova deletes the migrations of a server with it.
 
@@ -161,7 +161,7 @@ def of_migrations(uuids: Collection[str]) -> dict[str, counted.Migration]:
 
 
 def deleted(uuids: Collection[str]) -> frozenset[str]:
-    """Those of the uuids that are instances which Nova has deleted.
+    """The uuids, among these, of instances that Nova has deleted.
 
     :raises oslo_messaging.MessagingException: Nova does not answer
     """

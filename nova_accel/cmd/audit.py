@@ -49,7 +49,7 @@ PAGE = 100
 #: The age of an unbound ARQ whose creator must have died.
 FORGOTTEN_AFTER = datetime.timedelta(days=1)
 
-#: What hosts find of Placement, and what the fleet does.
+#: The kinds that hosts find of Placement, and those that the fleet does.
 _OF_PLACEMENT = (host_finding.Kind.UNCOUNTED, host_finding.Kind.ALLOCATION)
 _COUNTS = (fleet_drift.Kind.UNCOUNTED, fleet_drift.Kind.OVERCOUNTED)
 

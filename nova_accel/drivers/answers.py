@@ -102,7 +102,7 @@ def device(
 def _check_amounts(found: object) -> None:
     """Check that nobody has to look at too much, before anybody does.
 
-    Of what is of a wrong type, :func:`_check` says so.
+    A part of a wrong type is left to :func:`_check`, which says so.
     """
     if type(found) is not hardware.Device:
         return

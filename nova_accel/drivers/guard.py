@@ -157,7 +157,7 @@ class Guard(base.Driver):
         except BaseException as error:
             if _ends_the_caller(error):
                 raise
-            # Whoever logs it would also log all texts of what was before it.
+            # A log of it would also have the texts of all errors before it.
             raise self._of_contract(error, errors, place) from None
         else:
             self._bugs.pop(place, None)

@@ -113,7 +113,7 @@ def lacking(
 
 
 def _without_moved(balance: Units) -> Units:
-    """What is lacking, but for what is allocated at another place.
+    """The units that lack an allocation, unless another place has it.
 
     While allocations move between providers, for a while the journal names
     one and Placement the other.

@@ -134,8 +134,8 @@ class Board:
     bindings of the API's last list that the journal lacked, adopted or not;
     None before the first list. ``uncounted`` are the units that instances
     hold and that Placement has not allocated to them; None before the first
-    look. Whoever sees a reason to compare the host soon sets ``doubt``. All
-    parts add to ``findings``, and the publisher reports them.
+    look. A part that sees a reason to compare the host soon sets ``doubt``.
+    All parts add to ``findings``, and the publisher reports them.
     """
 
     view: View

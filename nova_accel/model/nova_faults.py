@@ -26,7 +26,7 @@ _FAULTS = {
 
 
 def fault(version: str) -> str | None:
-    """What is wrong with a release of Nova, None if nothing is known.
+    """The known fault of a release of Nova, None if there is none.
 
     :param version: such as ``33.0.1``, in the form of PEP 440
     """

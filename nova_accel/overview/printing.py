@@ -93,7 +93,7 @@ class ShowOne(Command, show.ShowOne):
 def printable_faults() -> Iterator[None]:
     """Let no fault out of the body that has words for a terminal.
 
-    Whoever runs a command prints its fault.
+    The caller of a command prints its fault.
 
     :raises Unprintable: in the place of such a fault
     """

@@ -82,7 +82,7 @@ def tell_of_bindings(
 ) -> None:
     """Have hosts look for ARQs that a client has bound to them.
 
-    Of the hosts nothing else changes, so no scheduler reads them again.
+    Nothing else of the hosts changes, so no scheduler reads them again.
     """
     connection.execute(
         sa.update(_HOSTS)

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a project holds, counted for one server after the other.
+"""Counting the units of a project for one server after the other.
 
 Everything here is a part of its caller's transaction.
 """

@@ -67,7 +67,7 @@ class KnownTypes:
         )
 
     def damaged(self) -> list[tuple[None, str]]:
-        """What was wrong with the file when nova-compute started."""
+        """The fault of the file, if it was damaged at the last start."""
         return [(None, why) for why in self._file.damaged]
 
     def of(self, device_name: str) -> _Types:

@@ -208,7 +208,7 @@ class RegionJournal:
         return self._files.entries()
 
     def damaged(self) -> list[tuple[None, str]]:
-        """What is wrong with each damaged entry. Nobody knows whose it is."""
+        """The fault of each damaged entry. Nobody knows whose it is."""
         return [(None, why) for why in sorted(self._files.damaged.values())]
 
     def write(self, entry: Entry) -> None:

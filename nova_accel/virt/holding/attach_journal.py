@@ -184,8 +184,8 @@ def disputed(
 class Journal:
     """The entries of one host, below ``directory``.
 
-    What a damaged entry had is told by the accelerator API, see
-    :mod:`.mending`. Until then the operations of its instance fail.
+    The accelerator API tells what a damaged entry had, see :mod:`.mending`.
+    Until then the operations of its instance fail.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -255,7 +255,7 @@ class Journal:
         ]
 
     def damaged_of(self, instance_uuid: str) -> dict[arq_types.Role, str]:
-        """What is wrong with each damaged entry of an instance, by role."""
+        """The faults of the damaged entries of an instance, by role."""
         return {
             key[1]: why
             for name, why in sorted(self._files.damaged.items())

@@ -45,7 +45,7 @@ _Kind = finding.Kind
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What Placement has allocated, and what was held before it was asked.
+    """The answer of Placement, and what was held before it was asked.
 
     ``allocated`` maps each consumer of the host's providers to what it has of
     them. ``consumers`` says what those are that hold nothing.
@@ -106,7 +106,7 @@ class Counting:
     def _providers(
         self, held: tuple[host_binding.Binding, ...]
     ) -> frozenset[str]:
-        """Those of which something can be, or is, allocated."""
+        """The providers of which something can be, or is, allocated."""
         return frozenset(
             provider.uuid
             for provider in self._board.view.layout.providers
@@ -138,7 +138,7 @@ class Counting:
         return found
 
     def _settled(self, uuids: Collection[str]) -> frozenset[str]:
-        """Those of the instances with which Nova does nothing now."""
+        """The instances with which Nova does nothing now."""
         roles: dict[str, list[arq_types.Role]] = {}
         for uuid, role in self._held.journaled():
             roles.setdefault(uuid, []).append(role)
@@ -157,7 +157,7 @@ class Counting:
         present: our_allocations.Allocated,
         seen: Seen,
     ) -> counted.Units:
-        """What an instance lacks by what Placement says of it now.
+        """The units that an instance lacks by what Placement says now.
 
         :param held: by the instance
         :raises ServiceUnavailable: Placement gave no usable answer.
@@ -169,7 +169,7 @@ class Counting:
             seen.consumers,
         ).get(present.consumer, counted.Units())
         if units and present.resources.keys() - ours:
-            # Those of a Cyborg, until its import is complete.
+            # A Cyborg has them until its import is complete.
             others = our_allocations.in_tree(self._board.view.node_uuid) - ours
             units = counted.less(units, counted.amounts(present.of(others)))
         return units

@@ -182,7 +182,7 @@ class Reconciler:
 
     def _repair_and_tell(self) -> None:
         before = self._findings.all()
-        # What raises doubt during the pass is for the next one.
+        # A doubt that comes up during the pass is for the next one.
         self._board.doubt.clear()
         try:
             self.repair()

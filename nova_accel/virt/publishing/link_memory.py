@@ -66,7 +66,7 @@ class LinkMemory:
         )
 
     def damaged(self) -> list[tuple[None, str]]:
-        """What was wrong with the file when nova-compute started."""
+        """The fault of the file, if it was damaged at the last start."""
         return [(None, why) for why in self._file.damaged]
 
     def read(self) -> Known:

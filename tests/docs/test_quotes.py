@@ -62,6 +62,10 @@ _JOINED = {
     'the database of cell <name> on <host> does not answer: ...': (
         'the database of <name> on <host> does not answer:',
     ),
+    'the URL of the database of cell <name> ...': (
+        'the URL of the database of',
+    ),
+    'it is being moved: migrating': ('it is being moved',),
     'disabled by an administrator': ('by an administrator',),
     'no NUMA node has': ('NUMA node',),
     'the flavor has both nova_accel:device_profile and '

@@ -18,6 +18,7 @@ import pathlib
 import random
 import signal
 import time
+import uuid
 
 import fixtures
 import testtools
@@ -68,7 +69,9 @@ class ProgrammingTestCase(testtools.TestCase):
         for number in itertools.count(first):
             bitstream_id = list(self.images)[number % len(self.images)]
             host.held_by.clear()
-            host.boot(str(number), fpga_card.wants(bitstream_id))
+            host.boot(
+                str(uuid.UUID(int=number)), fpga_card.wants(bitstream_id)
+            )
             started = self.directory / 'guest.new'
             started.write_text(bitstream_id)
             started.rename(self.guest)

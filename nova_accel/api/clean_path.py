@@ -57,7 +57,7 @@ def _refusal(environ: Mapping[str, Any]) -> webob.Response | None:
     if len(path) + len(query) > MAX_URL or (
         url is not None and (len(url) > MAX_URL or _is_cut(environ, url))
     ):
-        return _answer(
+        return errors.refused(
             414,
             'Request-URI Too Long',
             f'The URL is longer than {MAX_URL} characters, or than the server '
@@ -65,10 +65,14 @@ def _refusal(environ: Mapping[str, Any]) -> webob.Response | None:
         )
     # "GET *" asks the server for what it can do, which nobody needs.
     if path and not path.startswith('/'):
-        return _answer(400, 'Bad Request', 'The path does not begin with "/"')
+        return errors.refused(
+            400, 'Bad Request', 'The path does not begin with "/"'
+        )
     # WSGI gives the bytes of the path as characters of Latin 1.
     if not path.encode('latin-1').decode('utf-8', 'replace').isprintable():
-        return _answer(400, 'Bad Request', 'The path has a control character')
+        return errors.refused(
+            400, 'Bad Request', 'The path has a control character'
+        )
     return None
 
 
@@ -78,12 +82,6 @@ def _is_cut(environ: Mapping[str, Any], url: str) -> bool:
         'PATH_INFO' not in environ
         or 'QUERY_STRING' not in environ
         or bool(url.partition('?')[2] and not environ['QUERY_STRING'])
-    )
-
-
-def _answer(status: int, title: str, words: str) -> webob.Response:
-    return webob.Response(
-        status=status, json_body=errors.refusal(status, title, words)
     )
 
 

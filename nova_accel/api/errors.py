@@ -128,6 +128,13 @@ def refusal(code: int, title: str, description: str) -> dict[str, str]:
     }
 
 
+def refused(code: int, title: str, description: str) -> webob.Response:
+    """An answer that HTTP itself gives, before any handler."""
+    return webob.Response(
+        status=code, json_body=refusal(code, title, description)
+    )
+
+
 def _http_answer(
     path: str, fault: webob.exc.WSGIHTTPException
 ) -> webob.Response:

@@ -78,19 +78,19 @@ class Scrape:
 
     def _answer(self, environ: Mapping[str, Any]) -> webob.Response:
         if not self._allowed or environ.get('PATH_INFO', '') not in ('', '/'):
-            return _refusal(404, 'Not Found', 'There is no such page')
+            return errors.refused(404, 'Not Found', 'There is no such page')
         if not self._is_allowed(environ):
-            return _refusal(
+            return errors.refused(
                 403, 'Forbidden', 'This address may not read the metrics'
             )
         if environ['REQUEST_METHOD'] not in ('GET', 'HEAD'):
-            refusal = _refusal(405, 'Method Not Allowed', 'Use GET')
+            refusal = errors.refused(405, 'Method Not Allowed', 'Use GET')
             refusal.headers['Allow'] = 'GET, HEAD'
             return refusal
         try:
             text = self._kept.text()
         except exceptions.ServiceUnavailable as fault:
-            return _refusal(503, 'Service Unavailable', fault.public)
+            return errors.refused(503, 'Service Unavailable', fault.public)
         return webob.Response(
             text, headers={'Content-Type': exposition.CONTENT_TYPE}
         )
@@ -119,12 +119,6 @@ def _peer(text: str) -> _Address | None:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         return address.ipv4_mapped
     return address
-
-
-def _refusal(status: int, title: str, words: str) -> webob.Response:
-    return webob.Response(
-        status=status, json_body=errors.refusal(status, title, words)
-    )
 
 
 def networks(texts: Sequence[str]) -> list[_Network]:

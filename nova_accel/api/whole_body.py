@@ -28,8 +28,6 @@ import re
 import sys
 from typing import Any
 
-import webob
-
 from nova_accel.api import errors
 
 _Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
@@ -64,11 +62,8 @@ class WholeBody:
     ) -> Iterable[bytes]:
         length = environ.get('CONTENT_LENGTH', '')
         if not _LENGTH.fullmatch(length):
-            refusal: Iterable[bytes] = webob.Response(
-                status=400,
-                json_body=errors.refusal(
-                    400, 'Bad Request', 'The Content-Length is no number'
-                ),
+            refusal: Iterable[bytes] = errors.refused(
+                400, 'Bad Request', 'The Content-Length is no number'
             )(environ, start_response)
             return refusal
         # The application may put something else in its place.

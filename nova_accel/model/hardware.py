@@ -155,8 +155,8 @@ class Device:
             },
             'deployables': [
                 {
-                    'uuid': naming.derived_uuid(
-                        node_uuid, self.name, 'deployable', deployable.name
+                    'uuid': deployable_uuid(
+                        node_uuid, self.name, deployable.name
                     ),
                     'name': deployable.name,
                     'rp_uuid': rp_uuids[self.name, deployable.name],
@@ -172,6 +172,11 @@ class Device:
                 for deployable in self.deployables
             ],
         }
+
+
+def deployable_uuid(node_uuid: str, device_name: str, name: str) -> str:
+    """The uuid of a deployable, by the names of it and of its device."""
+    return naming.derived_uuid(node_uuid, device_name, 'deployable', name)
 
 
 def check_derived(
@@ -190,9 +195,7 @@ def check_derived(
         derived = [(device['uuid'], naming.derived_uuid(node_uuid, name))] + [
             (
                 deployable['uuid'],
-                naming.derived_uuid(
-                    node_uuid, name, 'deployable', deployable['name']
-                ),
+                deployable_uuid(node_uuid, name, deployable['name']),
             )
             for deployable in device['deployables']
         ]

@@ -16,7 +16,6 @@ import collections
 from collections.abc import Mapping
 import dataclasses
 import functools
-import threading
 
 from nova_accel.model import attach_handle
 from nova_accel.model import counted
@@ -134,15 +133,16 @@ class Board:
     bindings of the API's last list that the journal lacked, adopted or not;
     None before the first list. ``uncounted`` are the units that instances
     hold and that Placement has not allocated to them; None before the first
-    look. A part that sees a reason to compare the host soon sets ``doubt``.
-    All parts add to ``findings``, and the publisher reports them.
+    look. A part that sees a reason to compare the host soon sets
+    ``is_doubtful``. All parts add to ``findings``, and the publisher reports
+    them.
     """
 
     view: View
     orders: standing_orders.Orders | None = None
     unjournaled: tuple[host_binding.Binding, ...] | None = None
     uncounted: counted.Units | None = None
-    doubt: threading.Event = dataclasses.field(default_factory=threading.Event)
+    is_doubtful: bool = False
     findings: host_findings.Findings = dataclasses.field(
         default_factory=host_findings.Findings
     )

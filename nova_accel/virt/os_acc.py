@@ -200,7 +200,7 @@ class OsAcc:
         except BaseException:
             # It had no free unit, or Nova is about to lose its allocations.
             if profile is not None:
-                self._board.doubt.set()
+                self._board.is_doubtful = True
             raise
 
     @contextlib.contextmanager

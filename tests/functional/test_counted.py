@@ -135,10 +135,10 @@ class TestLost(CountedTestCase, one_server.OneServerTestCase):
     def test_the_host_looks_soon_after_a_failure(self):
         driver = self.computes[self.host].driver
         board = compute_parts.board(driver._accelerators)
-        board.doubt.clear()
+        board.is_doubtful = False
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_fails('rebuild', {'imageRef': _IMAGE}, 'rebuild', 'ERROR')
-        self.assertTrue(board.doubt.is_set())
+        self.assertTrue(board.is_doubtful)
 
     def test_an_operator_deletes_them(self):
         self.lose_allocations(self.server['id'])

@@ -40,9 +40,6 @@ from nova_accel.model import attempt_number
 from nova_accel.model import device_profile
 from nova_accel.model import provider_allocation
 
-#: The prefix of a resource class in a stored group.
-_RESOURCES = 'resources:'
-
 
 def list_bindings(req: webob.Request) -> webob.Response:
     """All bindings of a host, which compares them with its journal.
@@ -116,21 +113,20 @@ def acquire(req: webob.Request) -> webob.Response:
         numa_nodes=frozenset(map(int, body.get('numa_nodes', ()))),
     )
     with arq_notification.acquiring(context, wanted) as bound:
-        if body.get('is_new') and project_limits.are_on():
-            bound.extend(
-                project_limits.counted(
-                    context,
-                    wanted.project_id,
-                    {
-                        name
-                        for each in wanted.allocations
-                        for name in each.resources
-                    },
-                    functools.partial(host_arqs.acquire, wanted),
-                )
+        bound.extend(
+            project_limits.counted(
+                context,
+                wanted.project_id,
+                {
+                    name
+                    for each in wanted.allocations
+                    for name in each.resources
+                },
+                functools.partial(host_arqs.acquire, wanted),
             )
-        else:
-            bound.extend(host_arqs.acquire(wanted))
+            if _is_counted(body)
+            else host_arqs.acquire(wanted)
+        )
     return _answer(bound)
 
 
@@ -155,9 +151,16 @@ def adopt(req: webob.Request) -> webob.Response:
         host_arqs.adopt, key, int(body['attempt']), body['arqs'], from_role
     )
     with arq_notification.unbinding(context, dropped):
-        if body.get('is_new') and project_limits.are_on():
-            return _answer(_counted(context, body['arqs'], adopted))
-        return _answer(adopted())
+        return _answer(
+            _counted(context, body['arqs'], adopted)
+            if _is_counted(body)
+            else adopted()
+        )
+
+
+def _is_counted(body: Mapping[str, Any]) -> bool:
+    """Whether the limits of the server's project matter."""
+    return bool(body.get('is_new')) and project_limits.are_on()
 
 
 def _counted(
@@ -177,12 +180,7 @@ def _counted(
     return project_limits.counted(
         context,
         owner,
-        {
-            key.removeprefix(_RESOURCES)
-            for arq in arqs
-            for key in arq['group']
-            if key.startswith(_RESOURCES)
-        },
+        {arq_types.resource_class(arq['group']) for arq in arqs} - {''},
         adopted,
     )
 

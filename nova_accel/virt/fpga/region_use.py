@@ -17,7 +17,7 @@ from collections.abc import Callable
 from nova_accel import exceptions
 from nova_accel.host import all_guests
 from nova_accel.model import attach_handle
-from nova_accel.model import naming
+from nova_accel.model import hardware
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import region_target
@@ -63,11 +63,8 @@ class RegionUse:
             self._regions.shells() if is_shell else self._regions.targets()
         ):
             for deployable in target.deployables:
-                if deployable_uuid == naming.derived_uuid(
-                    self._node_uuid,
-                    target.device.name,
-                    'deployable',
-                    deployable.name,
+                if deployable_uuid == hardware.deployable_uuid(
+                    self._node_uuid, target.device.name, deployable.name
                 ):
                     return target
         raise exceptions.NotFound(

@@ -152,7 +152,7 @@ class Reconciler:
 
     def _is_due(self) -> bool:
         wait_s = self._wait_s
-        if self._board.doubt.is_set():
+        if self._board.is_doubtful:
             wait_s = min(wait_s, _SOON_S)
         return time.monotonic() - self._compared_at >= wait_s
 
@@ -183,11 +183,11 @@ class Reconciler:
     def _repair_and_tell(self) -> None:
         before = self._findings.all()
         # A doubt that comes up during the pass is for the next one.
-        self._board.doubt.clear()
+        self._board.is_doubtful = False
         try:
             self.repair()
         except BaseException:
-            self._board.doubt.set()
+            self._board.is_doubtful = True
             raise
         # Not after each call: words that change would never let it rest.
         if self._findings.all() != before:
@@ -257,11 +257,13 @@ class Reconciler:
 
     def _mend(self) -> None:
         """Learn what the damaged entries of the journal had."""
-        for uuid in sorted(self._attachments.held.damaged()):
+        damaged = sorted(self._attachments.held.damaged())
+        listed = self._api.bindings() if damaged else ()
+        for uuid in damaged:
             with next_time.next_time(
                 f'The journal of instance {uuid} stays damaged'
             ):
-                self._attachments.mend(uuid)
+                self._attachments.mend(uuid, listed)
 
     def _of_repair(
         self, repair: drift.Repair, tried: next_time.Try

@@ -381,27 +381,26 @@ class TestHooks(started.StartedTestCase):
     def test_what_fails_has_the_host_compared(self):
         """Its unit may be another's, or Nova loses its allocations."""
         started, allocations = self.started(1)
-        doubt = self.board.doubt
-        doubt.clear()
+        self.board.is_doubtful = False
         self.acquired(started, allocations)
-        self.assertFalse(doubt.is_set())
+        self.assertFalse(self.board.is_doubtful)
         self.acquired(started, allocations, fails=True)
-        self.assertTrue(doubt.is_set())
-        doubt.clear()
+        self.assertTrue(self.board.is_doubtful)
+        self.board.is_doubtful = False
         started.os_acc.unplug({'uuid': Instance.uuid})
         with (
             self.assertRaises(exceptions.AcceleratorError),
             started.os_acc.acquired(None, Instance, ()),
         ):
             self.fail('it was acquired')
-        self.assertTrue(doubt.is_set())
-        doubt.clear()
+        self.assertTrue(self.board.is_doubtful)
+        self.board.is_doubtful = False
         with (
             self.assertRaises(ValueError),
             started.os_acc.acquired(None, PlainInstance, ()),
         ):
             raise ValueError('a server without accelerators')
-        self.assertFalse(doubt.is_set())
+        self.assertFalse(self.board.is_doubtful)
 
     def test_a_server_gets_a_device_and_gives_it_back(self):
         started, allocations = self.started(2)

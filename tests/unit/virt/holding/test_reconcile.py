@@ -495,14 +495,14 @@ class TestUncounted(planted.ReconcileTestCase):
     def test_doubt(self):
         self.reconciler.run()
         self.assertNotIn('/reshaper', self.nova.calls)
-        self.board.doubt.set()
+        self.board.is_doubtful = True
         self.reconciler._compared_at -= 9
         self.reconciler.run()
         self.assertNotIn('/reshaper', self.nova.calls)
         self.reconciler._compared_at -= 1
         self.reconciler.run()
         self.assertIn('/reshaper', self.nova.calls)
-        self.assertFalse(self.board.doubt.is_set())
+        self.assertFalse(self.board.is_doubtful)
 
 
 class TestUnadopted(planted.ReconcileTestCase):

@@ -31,6 +31,7 @@ from nova_accel.drivers import facts
 from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
@@ -228,17 +229,6 @@ class FpgaDriver(base.Driver):
             address,
         )
 
-    def read_uuid(
-        self, address: pci_address.PciAddress, attribute: str
-    ) -> str | None:
-        """A uuid from sysfs, where it has no hyphens.
-
-        :returns: None if there is no such attribute, or it is empty
-        :raises DeviceError: it is no uuid.
-        """
-        text = self._sysfs.read(address, attribute)
-        return as_uuid(address, attribute, text) if text else None
-
 
 def _name(number: int) -> str:
     return f'region{number}'
@@ -252,14 +242,29 @@ def _traits(known: facts.Facts, region: Region) -> list[str]:
     )
 
 
-def as_uuid(address: pci_address.PciAddress, attribute: str, text: str) -> str:
-    """:raises DeviceError: it is no uuid."""
-    try:
-        return str(uuid.UUID(text))
-    except ValueError as error:
-        raise exceptions.DeviceError(
-            f'{attribute} of {address} is no uuid: {text!r}'
-        ) from error
+def uuids(
+    sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress, attribute: str
+) -> list[str]:
+    """The uuids in an attribute of sysfs, where they have no hyphens.
+
+    :returns: empty if there is no such attribute, or it says nothing
+    :raises DeviceError: it cannot be read, or has something else.
+    """
+    found = []
+    for text in (sysfs.read(address, attribute) or '').split():
+        try:
+            found.append(str(uuid.UUID(text)))
+        except ValueError:
+            sysfs.complain(address, attribute, f'has no uuid: {text!r:.64}')
+            return []
+    return found
+
+
+def one_uuid(
+    sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress, attribute: str
+) -> str | None:
+    """The first of :func:`uuids`, None if there is none."""
+    return next(iter(uuids(sysfs, address, attribute)), None)
 
 
 def on_virtual_functions(

@@ -18,14 +18,16 @@ from collections.abc import Sequence
 import pathlib
 
 from nova_accel import exceptions
+from nova_accel.drivers import fpga
 from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import fpga_region
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import bitstream_format
 from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from nova_accel.model import programmable
-from nova_accel.privileged import fpga
+from nova_accel.privileged import fpga as privileged_fpga
 
 
 class FpgaDflDriver(fpga_region.FpgaRegionDriver):
@@ -53,9 +55,9 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
     ) -> Sequence[str]:
         return [
             f'{path}/fpga_region/{region}'
-            for engine in self._below(function.address, 'dfl-fme.')
-            for path in self._paths(
-                function.address, engine, 'dfl-fme-region.'
+            for engine in _below(self._sysfs, function.address, 'dfl-fme.')
+            for path in _paths(
+                self._sysfs, function.address, engine, 'dfl-fme-region.'
             )
             for region in self._sysfs.names(
                 function.address, f'{path}/fpga_region'
@@ -63,13 +65,13 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
         ]
 
     def function_uuid(self, function: pci_function.PciFunction) -> str | None:
-        return self._afu_id(function.address)
+        return _afu_id(self._sysfs.optional, function.address)
 
     def loaded(
         self, device: hardware.Device, region: programmable.Region
     ) -> str:
         types = {
-            address: self._afu_id(address)
+            address: _afu_id(self._sysfs, address)
             for address in (
                 handle.address
                 for deployable in device.deployables
@@ -102,7 +104,9 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
                 device, region, 'OPAE programs cards of one region only'
             )
         try:
-            wanted = bitstream_format.gbs_types(fpga.head(bitstream))
+            wanted = bitstream_format.gbs_types(
+                privileged_fpga.head(bitstream)
+            )
         except (ValueError, OSError) as error:
             raise fpga_programming.refusal(
                 device, region, str(error)
@@ -111,7 +115,7 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
             device,
             region,
             timeout_s,
-            fpga.fpgasupdate,
+            privileged_fpga.fpgasupdate,
             device.address,
             bitstream,
         )
@@ -119,46 +123,52 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
             device, region, self.loaded(device, region), wanted
         )
 
-    def _afu_id(self, address: pci_address.PciAddress) -> str | None:
-        for port in self._below(address, 'dfl-port.'):
-            return self.read_uuid(address, f'{port}/afu_id')
-        return None
-
     def attributes(
         self, function: pci_function.PciFunction
     ) -> Mapping[str, str]:
+        sysfs = self._sysfs.optional
         found = {
-            name: self._sysfs.read(function.address, f'{engine}/{name}')
-            for engine in self._below(function.address, 'dfl-fme.')
+            name: sysfs.read(function.address, f'{engine}/{name}')
+            for engine in _below(sysfs, function.address, 'dfl-fme.')
             for name in ('bitstream_id', 'bitstream_metadata', 'ports_num')
         }
         return {name: text for name, text in found.items() if text}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        for engine in self._below(function.address, 'dfl-fme.'):
-            errors = self._sysfs.read(
+        sysfs = self._sysfs.optional
+        for engine in _below(sysfs, function.address, 'dfl-fme.'):
+            errors = sysfs.read(
                 function.address, f'{engine}/errors/catfatal_errors'
             )
             if (errors or '').strip('0x'):
                 return f'it has catastrophic or fatal errors: {errors}'
         return None
 
-    def _below(
-        self, address: pci_address.PciAddress, prefix: str
-    ) -> Iterator[str]:
-        """The paths of the devices in the card's containers."""
-        for container in fpga_region.in_order(
-            self._sysfs.names(address, 'fpga_region')
-        ):
-            yield from self._paths(address, f'fpga_region/{container}', prefix)
 
-    def _paths(
-        self, address: pci_address.PciAddress, directory: str, prefix: str
-    ) -> list[str]:
-        return [
-            f'{directory}/{name}'
-            for name in fpga_region.in_order(
-                self._sysfs.names(address, directory)
-            )
-            if name.startswith(prefix)
-        ]
+def _afu_id(
+    sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress
+) -> str | None:
+    for port in _below(sysfs, address, 'dfl-port.'):
+        return fpga.one_uuid(sysfs, address, f'{port}/afu_id')
+    return None
+
+
+def _below(
+    sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress, prefix: str
+) -> Iterator[str]:
+    """The paths of the devices in the card's containers."""
+    for container in fpga_region.in_order(sysfs.names(address, 'fpga_region')):
+        yield from _paths(sysfs, address, f'fpga_region/{container}', prefix)
+
+
+def _paths(
+    sysfs: sysfs_tree.Sysfs,
+    address: pci_address.PciAddress,
+    directory: str,
+    prefix: str,
+) -> list[str]:
+    return [
+        f'{directory}/{name}'
+        for name in fpga_region.in_order(sysfs.names(address, directory))
+        if name.startswith(prefix)
+    ]

@@ -150,7 +150,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         paths = self.region_paths(function)
         return (
             fpga.Region(
-                self.read_uuid(function.address, f'{paths[0]}/compat_id'),
+                self._type_uuid(function, paths[0]),
                 (),
             )
             if len(paths) == 1
@@ -167,7 +167,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
             function,
             host,
             [
-                self.read_uuid(function.address, f'{path}/compat_id')
+                self._type_uuid(function, path)
                 for path in self.region_paths(function)
             ],
             {
@@ -175,6 +175,13 @@ class FpgaRegionDriver(fpga.FpgaDriver):
                 for address in function.virtual_functions
                 if address in host.functions
             },
+        )
+
+    def _type_uuid(
+        self, function: pci_function.PciFunction, path: str
+    ) -> str | None:
+        return fpga.one_uuid(
+            self._sysfs.optional, function.address, f'{path}/compat_id'
         )
 
     def region_paths(
@@ -222,14 +229,11 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         function: pci_function.PciFunction,
     ) -> Iterator[tuple[str | None, str | None]]:
         """State and name of each FPGA manager."""
-        for manager in self._sysfs.names(function.address, 'fpga_manager'):
+        sysfs = self._sysfs.optional
+        for manager in sysfs.names(function.address, 'fpga_manager'):
             yield (
-                self._sysfs.read(
-                    function.address, f'fpga_manager/{manager}/state'
-                ),
-                self._sysfs.read(
-                    function.address, f'fpga_manager/{manager}/name'
-                ),
+                sysfs.read(function.address, f'fpga_manager/{manager}/state'),
+                sysfs.read(function.address, f'fpga_manager/{manager}/name'),
             )
 
 

@@ -226,7 +226,7 @@ class MdevDriver(base.Driver):
         ``name`` and ``description`` are for people, and optional
         (https://docs.kernel.org/driver-api/vfio-mediated-device.html).
         """
-        return self._sysfs.read(
+        return self._sysfs.optional.read(
             parent.address, f'mdev_supported_types/{mdev_type}/{attribute}'
         )
 

@@ -49,5 +49,5 @@ class NicDriver(pci_kind.PciKindDriver):
         # The function's own interface disappears when a guest gets it.
         if function.parent_address is None:
             return {}
-        interfaces = self._sysfs.names(function.parent_address, 'net')
+        interfaces = self._sysfs.optional.names(function.parent_address, 'net')
         return {'uplink': ', '.join(interfaces)} if interfaces else {}

@@ -20,6 +20,7 @@ from nova_accel.drivers import pci_kind
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
@@ -64,7 +65,10 @@ class NvmeDriver(pci_kind.PciKindDriver):
                     deployable,
                     handles=tuple(
                         dataclasses.replace(
-                            handle, identity=self._serial(handle.address)
+                            handle,
+                            identity=self._serial(
+                                handle.address, self._sysfs.optional
+                            ),
                         )
                         for handle in deployable.handles
                     ),
@@ -76,7 +80,9 @@ class NvmeDriver(pci_kind.PciKindDriver):
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         """Check the serial number again: the drive may be a new one."""
         handle.check_same(
-            dataclasses.replace(handle, identity=self._serial(handle.address))
+            dataclasses.replace(
+                handle, identity=self._serial(handle.address, self._sysfs)
+            )
         )
         super().plug(handle)
 
@@ -99,11 +105,13 @@ class NvmeDriver(pci_kind.PciKindDriver):
         else:
             controller.format()
 
-    def _serial(self, address: pci_address.PciAddress) -> str | None:
+    def _serial(
+        self, address: pci_address.PciAddress, sysfs: sysfs_tree.Sysfs
+    ) -> str | None:
         """The drive's serial number, None while a guest has it."""
-        names = self._sysfs.names(address, 'nvme')
+        names = sysfs.names(address, 'nvme')
         return (
-            self._sysfs.read(address, f'nvme/{names[0]}/serial') or None
+            sysfs.read(address, f'nvme/{names[0]}/serial') or None
             if names
             else None
         )
@@ -111,7 +119,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
     def attributes(
         self, function: pci_function.PciFunction
     ) -> Mapping[str, str]:
-        names = self._sysfs.names(function.address, 'nvme')
+        names = self._sysfs.optional.names(function.address, 'nvme')
         return (
             {}
             if not names
@@ -125,10 +133,8 @@ class NvmeDriver(pci_kind.PciKindDriver):
         )
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        for name in self._sysfs.names(function.address, 'nvme'):
-            if (
-                self._sysfs.read(function.address, f'nvme/{name}/state')
-                == 'dead'
-            ):
+        sysfs = self._sysfs.optional
+        for name in sysfs.names(function.address, 'nvme'):
+            if sysfs.read(function.address, f'nvme/{name}/state') == 'dead':
                 return f'its controller {name} is dead'
         return None

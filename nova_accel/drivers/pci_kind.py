@@ -58,29 +58,22 @@ class PciKindDriver(pci.PciDriver):
     def attributes(
         self, function: pci_function.PciFunction
     ) -> Mapping[str, str]:
-        """Further attributes of the device, see ``Device.attributes``.
-
-        :raises DeviceError: it cannot be read.
-        """
+        """Further attributes of the device, see ``Device.attributes``."""
         return {}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        """Why no guest can get the device at the moment, None if one can.
-
-        :raises DeviceError: it cannot be read.
-        """
+        """Why no guest can get the device at the moment, None if one can."""
         return None
 
     def read_all(
         self, function: pci_function.PciFunction, files: Mapping[str, str]
     ) -> dict[str, str]:
-        """The attributes of the function that exist and are not empty.
+        """The attributes of the function that can be read and are not empty.
 
         :param files: name -> path below the function's directory in sysfs
-        :raises DeviceError: an attribute cannot be read.
         """
         found = {
-            name: self._sysfs.read(function.address, path)
+            name: self._sysfs.optional.read(function.address, path)
             for name, path in files.items()
         }
         return {name: text for name, text in found.items() if text}

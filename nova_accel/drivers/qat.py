@@ -77,6 +77,6 @@ class QatDriver(pci_kind.PciKindDriver):
     def _of_card(
         self, function: pci_function.PciFunction, name: str
     ) -> str | None:
-        return self._sysfs.read(
+        return self._sysfs.optional.read(
             function.parent_address or function.address, f'qat/{name}'
         )

@@ -34,7 +34,7 @@ class TimeCardDriver(pci_kind.PciKindDriver):
     def attributes(
         self, function: pci_function.PciFunction
     ) -> Mapping[str, str]:
-        clocks = self._sysfs.names(function.address, 'timecard')
+        clocks = self._sysfs.optional.names(function.address, 'timecard')
         return (
             {}
             if not clocks

@@ -24,6 +24,7 @@ from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import bitstream_format
 from nova_accel.model import hardware
 from nova_accel.model import pci_address
@@ -78,26 +79,28 @@ class XrtDriver(fpga.FpgaDriver):
         host: libvirt_devices.HostDevices,
     ) -> Sequence[fpga.Region]:
         user = _user(function.address)
-        interfaces = self._uuids(function.address, 'interface_uuids')
+        sysfs = self._sysfs.optional
+        interfaces = fpga.uuids(sysfs, function.address, 'interface_uuids')
         if user not in host.functions:
             if interfaces:
                 return []
             raise exceptions.DeviceError(
-                'it has no user function: does it have its factory image?'
+                'it has no user function, and interface_uuids names no shell: '
+                'does it have its factory image?'
             )
         return [
             fpga.Region(
                 interfaces[-1] if interfaces else None,
-                [fpga.Accelerator(user, self._image(user))],
+                [fpga.Accelerator(user, _image(sysfs, user))],
                 self.shell_id(function),
             )
         ]
 
     def shell_id(self, function: pci_function.PciFunction) -> str | None:
-        return self._shell_id(function.address)
+        return _shell_id(self._sysfs.optional, function.address)
 
     def loaded_shell(self, device: hardware.Device) -> str:
-        shell_id = self._shell_id(device.address)
+        shell_id = _shell_id(self._sysfs, device.address)
         if (
             shell_id is None
             or self._sysfs.read(device.address, 'dev_offline') == '1'
@@ -129,7 +132,7 @@ class XrtDriver(fpga.FpgaDriver):
         user = _user(device.address)
         if self._sysfs.read(device.address, 'dev_offline') == '1':
             raise exceptions.DeviceError(f'{device.address} is offline')
-        image = self._image(user)
+        image = _image(self._sysfs, user)
         if image is None:
             raise exceptions.DeviceError(
                 f'{user} does not say what {region.name} holds'
@@ -166,40 +169,34 @@ class XrtDriver(fpga.FpgaDriver):
     def attributes(
         self, function: pci_function.PciFunction
     ) -> Mapping[str, str]:
+        sysfs, address = self._sysfs.optional, function.address
         found = {
-            'logic_uuids': ', '.join(
-                self._uuids(function.address, 'logic_uuids')
-            )
+            'logic_uuids': ', '.join(fpga.uuids(sysfs, address, 'logic_uuids'))
         }
-        for rom in self._sysfs.names(function.address):
+        for rom in sysfs.names(address):
             if rom.startswith('rom.'):
                 for name in ('VBNV', 'ddr_bank_count_max', 'ddr_bank_size'):
-                    found[name] = (
-                        self._sysfs.read(function.address, f'{rom}/{name}')
-                        or ''
-                    )
+                    found[name] = sysfs.read(address, f'{rom}/{name}') or ''
         return {name: text for name, text in found.items() if text}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        if self._sysfs.read(function.address, 'dev_offline') == '1':
+        if self._sysfs.optional.read(function.address, 'dev_offline') == '1':
             return 'its management function says that it is offline'
         return None
 
-    def _image(self, user: pci_address.PciAddress) -> str | None:
-        image = self.read_uuid(user, 'xclbinuuid')
-        return None if image == _NONE else image
 
-    def _shell_id(self, card: pci_address.PciAddress) -> str | None:
-        logic = self._uuids(card, 'logic_uuids')
-        return logic[-1] if logic else None
+def _image(
+    sysfs: sysfs_tree.Sysfs, user: pci_address.PciAddress
+) -> str | None:
+    image = fpga.one_uuid(sysfs, user, 'xclbinuuid')
+    return None if image == _NONE else image
 
-    def _uuids(
-        self, address: pci_address.PciAddress, attribute: str
-    ) -> list[str]:
-        text = self._sysfs.read(address, attribute) or ''
-        return [
-            fpga.as_uuid(address, attribute, line) for line in text.split()
-        ]
+
+def _shell_id(
+    sysfs: sysfs_tree.Sysfs, card: pci_address.PciAddress
+) -> str | None:
+    logic = fpga.uuids(sysfs, card, 'logic_uuids')
+    return logic[-1] if logic else None
 
 
 def _user(address: pci_address.PciAddress) -> pci_address.PciAddress:

@@ -76,7 +76,8 @@ class NodeDevices:
     def look(self) -> HostDevices:
         """The host's devices at this moment.
 
-        :raises DeviceError: libvirt does not list its devices.
+        :raises DeviceError: libvirt does not list its devices, or describes
+            none of them.
         """
         unreadable: list[str] = []
         with _libvirt_errors('libvirt does not list its devices'):
@@ -87,6 +88,10 @@ class NodeDevices:
                     unreadable,
                 )
             )
+            if unreadable and not functions:
+                raise exceptions.DeviceError(
+                    f'libvirt describes none of its devices: {unreadable[0]}'
+                )
             parents, mdevs = self._look_at_mdevs(
                 [
                     function.name
@@ -208,13 +213,20 @@ class NodeDevices:
         parse: Callable[[str], _Parsed],
         unreadable: list[str],
     ) -> Iterator[_Parsed]:
-        """Parse each node device that still exists."""
+        """Parse each node device that still exists.
+
+        :raises libvirtError: the connection is lost.
+        """
         for name in names:
             try:
                 with _gone_is_fine():
                     yield parse(self._xml(name))
             except exceptions.DeviceError as error:
                 unreadable.append(f'{name}: {error}')
+            except (libvirt_host.libvirt.libvirtError, ValueError) as error:
+                if _is_of_connection(error):
+                    raise
+                unreadable.append(f'{name}: libvirt fails at it: {error}')
 
     def _xml(self, name: str) -> str:
         xml: str = self._host.device_lookup_by_name(name).XMLDesc(0)
@@ -247,6 +259,19 @@ def _mdev_config(mdev: pci_function.Mdev) -> vconfig.LibvirtConfigNodeDevice:
     config.mdev_information.type = mdev.type
     config.mdev_information.uuid = mdev.uuid
     return config
+
+
+def _is_of_connection(error: Exception) -> bool:
+    """Whether it says nothing of the device that was asked for.
+
+    Nova tells a lost connection in the same way (``virt/libvirt/host.py``).
+    """
+    return isinstance(
+        error, libvirt_host.libvirt.libvirtError
+    ) and error.get_error_domain() in (
+        libvirt_host.libvirt.VIR_FROM_REMOTE,
+        libvirt_host.libvirt.VIR_FROM_RPC,
+    )
 
 
 @contextlib.contextmanager

@@ -31,7 +31,9 @@ def path(
     if parts is None:
         raise exceptions.DeviceError(f'the host has no PCI function {address}')
     try:
-        found = pci_path.parse(parts, sysfs.read(address, 'numa_node'))
+        found = pci_path.parse(
+            parts, sysfs.optional.read(address, 'numa_node')
+        )
     except exceptions.DeviceError as error:
         raise exceptions.DeviceError(
             f'the place of {address} in the PCI tree cannot be read: {error}'

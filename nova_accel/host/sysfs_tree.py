@@ -12,20 +12,40 @@
 
 """sysfs, for facts and actions on PCI functions that libvirt lacks.
 
-Everything is below one root, so that tests can use their own.
+Everything is below one root, so that tests can use their own. Nothing of a
+file is trusted: it may be absent, fail, have NULs, or never end.
 """
 
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
+import contextvars
+import copy
+import errno
+import os
 import pathlib
+import string
 
 from nova.virt.libvirt import host as libvirt_host
+from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel import privileged
 from nova_accel.model import pci_address
+from nova_accel.model import reason
 from nova_accel.privileged import pci_attributes
+
+LOG = logging.getLogger(__name__)
+
+#: The most bytes of an attribute: the kernel writes one page, which has 64 KiB
+#: on some machines (``fs/sysfs/file.c``).
+MAX_BYTES = 1 << 16
+
+#: Vendors' drivers end a fixed field with NULs.
+_SPACE = string.whitespace + '\0'
+
+#: How many functions with the same unreadable attribute a text names.
+_MAX_NAMED = 3
 
 
 def of(host: libvirt_host.Host) -> 'Sysfs':
@@ -34,6 +54,54 @@ def of(host: libvirt_host.Host) -> 'Sysfs':
     Tests replace this function, see :mod:`nova_accel.testing.fake_sysfs`.
     """
     return Sysfs()
+
+
+class Notes:
+    """The optional facts that a look at the host could not learn."""
+
+    def __init__(self) -> None:
+        # Trouble -> the functions that have it, in their order.
+        self._found: dict[str, dict[str, None]] = {}
+
+    def add(self, address: pci_address.PciAddress, trouble: str) -> None:
+        self._found.setdefault(trouble, {})[str(address)] = None
+
+    def texts(self) -> list[str]:
+        """A text for each trouble, which names the functions that have it."""
+        return [
+            f'{reason.some(list(addresses), _MAX_NAMED)}: {trouble}'
+            for trouble, addresses in self._found.items()
+        ]
+
+
+_notes: contextvars.ContextVar[Notes | None] = contextvars.ContextVar(
+    'notes', default=None
+)
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[Notes]:
+    """Collect what this thread notes in the body."""
+    notes = Notes()
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
+
+
+def note(address: pci_address.PciAddress, trouble: str) -> None:
+    """Tell the operator that a function lacks something it should have.
+
+    A look at the host tells each text once, elsewhere it is logged.
+
+    :param trouble: names the file, if there is one
+    """
+    notes = _notes.get()
+    if notes is None:
+        LOG.warning('%s: %s', address, trouble)
+    else:
+        notes.add(address, trouble)
 
 
 class Sysfs:
@@ -58,21 +126,43 @@ class Sysfs:
         self.root = root
         self.proc = proc
         self._write = write
+        self._is_optional = False
+
+    @property
+    def optional(self) -> 'Sysfs':
+        """The same, for facts without which a device can be offered.
+
+        To its methods, a file that exists and cannot be read is absent. They
+        note it, so that the operator reads of it.
+        """
+        found = copy.copy(self)
+        found._is_optional = True
+        return found
+
+    def complain(
+        self, address: pci_address.PciAddress, attribute: str, trouble: str
+    ) -> None:
+        """Refuse what an attribute says; :attr:`optional` only notes it.
+
+        :raises DeviceError: names the attribute and the function.
+        """
+        if not self._is_optional:
+            raise exceptions.DeviceError(f'{attribute} of {address} {trouble}')
+        note(address, f'{attribute} {trouble}')
 
     def read(
         self, address: pci_address.PciAddress, attribute: str
     ) -> str | None:
-        """The value of an attribute, without surrounding white space.
+        """The value of an attribute, without surrounding space and NULs.
+
+        A byte that is not UTF-8 becomes U+FFFD.
 
         :returns: None if there is no such attribute or function
-        :raises DeviceError: it cannot be read.
+        :raises DeviceError: it cannot be read, or has more than
+            :data:`MAX_BYTES`.
         """
-        with _unless_absent(f'{attribute} of {address}'):
-            return (
-                self._path(address, attribute)
-                .read_text(encoding='utf-8', errors='replace')
-                .strip()
-            )
+        with self._unless_absent(address, attribute):
+            return text(self._path(address, attribute))
         return None
 
     def names(
@@ -82,13 +172,8 @@ class Sysfs:
 
         :raises DeviceError: it cannot be read.
         """
-        with _unless_absent(f'{directory} of {address}'):
-            return tuple(
-                sorted(
-                    path.name
-                    for path in self._path(address, directory).iterdir()
-                )
-            )
+        with self._unless_absent(address, directory):
+            return tuple(sorted(os.listdir(self._path(address, directory))))
         return ()
 
     def link(
@@ -101,7 +186,7 @@ class Sysfs:
 
         :raises DeviceError: it cannot be read.
         """
-        with _unless_absent(f'{attribute} of {address}'):
+        with self._unless_absent(address, attribute):
             return self._path(address, attribute).readlink().name
         return None
 
@@ -115,9 +200,11 @@ class Sysfs:
         :returns: None if there is no such function
         :raises DeviceError: it cannot be read.
         """
-        with _unless_absent(f'the path of {address}'):
-            path = self._path(address, '.').resolve(strict=True)
-            root = self.root.resolve(strict=True)
+        with self._unless_absent(address, 'its path'):
+            path, root = (
+                pathlib.Path(os.path.realpath(each, strict=True))
+                for each in (self._path(address, '.'), self.root)
+            )
             if path.is_relative_to(root):
                 return path.relative_to(root).parts
         return None
@@ -133,7 +220,7 @@ class Sysfs:
 
         :raises DeviceError: it cannot be read.
         """
-        with _unless_absent(f'{directory} of {address}'):
+        with self._unless_absent(address, directory):
             # An object of a class may be a link, which stat() follows.
             return str(self._path(address, directory).stat().st_ino)
         return None
@@ -149,10 +236,9 @@ class Sysfs:
         try:
             self._write(str(address), attribute, value)
         except privileged.ERRORS as error:
-            reason = getattr(error, 'strerror', None) or error
+            why = getattr(error, 'strerror', None) or error
             raise exceptions.DeviceError(
-                f'{value} cannot be written to {attribute} of {address}: '
-                f'{reason}'
+                f'{value} cannot be written to {attribute} of {address}: {why}'
             ) from error
 
     def _path(
@@ -160,15 +246,34 @@ class Sysfs:
     ) -> pathlib.Path:
         return self.root / 'bus/pci/devices' / str(address) / attribute
 
+    @contextlib.contextmanager
+    def _unless_absent(
+        self, address: pci_address.PciAddress, attribute: str
+    ) -> Iterator[None]:
+        """:raises DeviceError: it is needed and exists, but is unreadable."""
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self.complain(address, attribute, f'cannot be read: {told(error)}')
 
-@contextlib.contextmanager
-def _unless_absent(what: str) -> Iterator[None]:
-    """:raises DeviceError: it exists, but cannot be read."""
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise exceptions.DeviceError(
-            f'{what} cannot be read: {error.strerror}'
-        ) from error
+
+def text(path: pathlib.Path, max_bytes: int = MAX_BYTES) -> str:
+    """The contents of a file of the kernel, as :meth:`Sysfs.read` has them.
+
+    :raises OSError: it cannot be read, or has more than ``max_bytes``.
+    """
+    with path.open('rb') as file:
+        found = file.read(max_bytes + 1)
+    if len(found) > max_bytes:
+        raise OSError(errno.EFBIG, f'it has more than {max_bytes} bytes')
+    return found.decode('utf-8', 'replace').strip(_SPACE)
+
+
+def told(error: OSError) -> str:
+    """The name and the words of an error: ``EIO, Input/output error``.
+
+    The file is the caller's to name.
+    """
+    return f'{errno.errorcode.get(error.errno or 0, "?")}, {error.strerror}'

@@ -59,7 +59,7 @@ class VfioVgpu:
             elif not line.strip().startswith('ID'):
                 raise exceptions.DeviceError(
                     f'{_CREATABLE} of {address} has a line that is no type: '
-                    f'{line!r}'
+                    f'{line!r:.64}'
                 )
         return types
 

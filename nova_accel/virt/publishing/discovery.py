@@ -27,6 +27,7 @@ from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
@@ -44,6 +45,8 @@ class Inventory:
     """The accelerators of the host, and why other devices are refused.
 
     ``refused`` has texts for the operator. Each of them names one device.
+    ``noted`` are those of them that tell what is not known of a device, or
+    which of its units are missing.
     ``unmatched`` are the lines that rule no device.
     ``lines`` maps the name of a device to its line. ``links`` are the sets of
     joined devices.
@@ -56,6 +59,7 @@ class Inventory:
     )
     links: link_sets.Tree = dataclasses.field(default_factory=link_sets.Tree)
     unmatched: tuple[str, ...] = ()
+    noted: frozenset[str] = frozenset()
 
 
 def discover(
@@ -92,21 +96,24 @@ def discover(
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
     matched = set()
-    for function in sorted(
-        host.functions.values(),
-        key=lambda each: (each.parent_address is not None, each.address),
-    ):
-        spec = search.line_for(function, specs)
-        if spec is not None:
-            matched.add(spec.text)
-            search.add(function, spec)
+    with sysfs_tree.noting() as notes:
+        for function in sorted(
+            host.functions.values(),
+            key=lambda each: (each.parent_address is not None, each.address),
+        ):
+            spec = search.line_for(function, specs)
+            if spec is not None:
+                matched.add(spec.text)
+                search.add(function, spec)
+    noted = notes.texts()
     return Inventory(
         tuple(search.devices),
-        (*host.unreadable, *search.refused),
+        (*host.unreadable, *search.refused, *noted),
         search.lines,
         unmatched=tuple(
             spec.text for spec in specs if spec.text not in matched
         ),
+        noted=frozenset(noted),
     )
 
 
@@ -308,17 +315,15 @@ class _Search:
     def _without_the_hosts(
         self, device: hardware.Device, spec: device_spec.DeviceSpec
     ) -> hardware.Device:
-        """The device without the units that the host itself uses.
+        """The device without the units that the host itself uses, or may use.
 
-        If the host uses every unit, the device is published as faulty.
-
-        :raises DeviceError: it cannot be read which units the host uses.
+        If these are all units, the device is published as faulty.
         """
         reasons = {
             handle.uuid: reason
             for handle in device.handles
             for address in handle.functions
-            if (reason := self._used_by_host.reason(address)) is not None
+            if (reason := self._why_the_hosts(address)) is not None
         }
         if not reasons:
             return device
@@ -342,6 +347,12 @@ class _Search:
                 for deployable in device.deployables
             ),
         )
+
+    def _why_the_hosts(self, address: pci_address.PciAddress) -> str | None:
+        try:
+            return self._used_by_host.reason(address)
+        except exceptions.DeviceError as error:
+            return str(error)
 
     def _refusal(self, handle: attach_handle.AttachHandle) -> str | None:
         return next(

@@ -62,7 +62,8 @@ class Publisher:
         self._api = api
         self._board = board
         self._cycle = cycle
-        self._refused: tuple[str, ...] = ()
+        self._told: tuple[str, ...] = ()
+        self._left_out: tuple[str, ...] = ()
         self._unmatched: tuple[str, ...] = ()
         self._published = threading.Event()
 
@@ -76,9 +77,16 @@ class Publisher:
             (finding.Finding(finding.Kind.REFUSED, text) for text in refused),
         )
         for text in refused:
-            if text not in self._refused:
+            if text in self._told:
+                continue
+            if text in inventory.noted:
+                LOG.warning('Accelerator: %s', text)
+            else:
                 LOG.error('Accelerator refused: %s', text)
-        self._refused = refused
+        self._told = refused
+        self._left_out = tuple(
+            text for text in refused if text not in inventory.noted
+        )
         for line in inventory.unmatched:
             if line not in self._unmatched:
                 LOG.warning(
@@ -139,7 +147,7 @@ class Publisher:
             self._board.orders = newer
         if view is self._board.view and not self._published.is_set():
             self._published.set()
-            LOG.info('Published %s', _words(view, self._refused))
+            LOG.info('Published %s', _words(view, self._left_out))
 
 
 def _words(view: host_view.View, refused: Sequence[str]) -> str:

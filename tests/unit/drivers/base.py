@@ -15,6 +15,7 @@
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.host import sysfs_tree
 from nova_accel.testing import driver_conformance
 
 a_function = driver_conformance.a_function
@@ -51,6 +52,15 @@ class DriverTestCase(driver_conformance.DriverConformance, testtools.TestCase):
         )
         for text in texts:
             self.assertIn(text, str(error))
+
+    def assert_noted(self, *texts, **keys):
+        """The card is offered, and one trouble of it is told."""
+        with sysfs_tree.noting() as notes:
+            device = self.discover(**keys)
+        (note,) = notes.texts()
+        for text in texts:
+            self.assertIn(text, note)
+        return device
 
     def assert_not_programmed(self, *texts, timeout_s=60, bitstream=None):
         """The first region of the device, with the first bitstream."""

@@ -34,6 +34,14 @@ def error(text, code=fakelibvirt.VIR_ERR_INTERNAL_ERROR):
     return libvirt.libvirt_error(text, code)
 
 
+class FailingDevice:
+    def __init__(self, fault):
+        self._fault = fault
+
+    def XMLDesc(self, _flags):
+        raise self._fault
+
+
 class NodeDevicesTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
@@ -114,6 +122,51 @@ class TestLook(NodeDevicesTestCase):
         host = self.node_devices.look()
         self.assertNotIn(GPU, host.functions)
         self.assertEqual((), host.unreadable)
+
+    def test_a_device_that_libvirt_fails_at(self):
+        """It is found, or it is not, and then it has no description."""
+        look_up = fakelibvirt.Connection.nodeDeviceLookupByName
+        fault = error('internal error')
+
+        def failing(connection, name):
+            if name != 'pci_0000_81_00_0':
+                return look_up(connection, name)
+            if isinstance(fault, UnicodeError):
+                return FailingDevice(fault)
+            raise fault
+
+        self.patch_connection('nodeDeviceLookupByName', failing)
+        whole = len(self.fake.connection.pci_info.devices)
+        for fault in (
+            error('internal error'),
+            error('access denied', fakelibvirt.VIR_ERR_INVALID_ARG),
+            UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'invalid start byte'),
+        ):
+            host = self.node_devices.look()
+            self.assertEqual(whole - 1, len(host.functions))
+            (reason,) = host.unreadable
+            self.assertIn('pci_0000_81_00_0', reason)
+            self.assertIn(str(fault), reason)
+
+    def test_the_connection_breaks_midway(self):
+        """Then nothing is known: that is not a host without devices."""
+        look_up = fakelibvirt.Connection.nodeDeviceLookupByName
+
+        def failing(connection, name):
+            if name == 'pci_0000_81_00_0':
+                raise fakelibvirt.make_libvirtError(
+                    fakelibvirt.libvirtError,
+                    'end of file',
+                    error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR,
+                    error_domain=fakelibvirt.VIR_FROM_RPC,
+                )
+            return look_up(connection, name)
+
+        self.patch_connection('nodeDeviceLookupByName', failing)
+        fault = self.assertRaises(
+            exceptions.DeviceError, self.node_devices.look
+        )
+        self.assertIn('end of file', str(fault))
 
     def test_libvirt_fails(self):
         def fail(*_args):

@@ -10,8 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import errno
 
+import fixtures
 from oslo_privsep import daemon
 import testtools
 
@@ -57,6 +59,65 @@ class TestRead(SysfsTestCase):
             GPU,
             'nvidia',
         )
+
+    def test_what_no_attribute_says(self):
+        for contents, value in (
+            (b'10de\0\0\n', '10de'),
+            (bytes(4096), ''),
+            (b'\xffGPU \xc3\xa4\n', '\ufffdGPU \xe4'),
+            (b'x' * sysfs_tree.MAX_BYTES, 'x' * sysfs_tree.MAX_BYTES),
+        ):
+            (self.function / 'label').write_bytes(contents)
+            self.assertEqual(value, self.sysfs.read(GPU, 'label'))
+
+    def test_it_does_not_end(self):
+        (self.function / 'label').symlink_to('/dev/zero')
+        self.assert_refused('EFBIG', self.sysfs.read, GPU, 'label')
+
+
+class TestOptional(SysfsTestCase):
+    """Nothing is lost by it, and it is told once."""
+
+    def setUp(self):
+        super().setUp()
+        self.fake.set(OTHER, nvidia__current_vgpu_type='0')
+
+    def test_it_cannot_be_read(self):
+        with sysfs_tree.noting() as notes:
+            for address in (GPU, OTHER, GPU):
+                self.assertIsNone(self.sysfs.optional.read(address, 'nvidia'))
+            self.assertEqual(
+                '0', self.sysfs.optional.read(GPU, 'sriov_numvfs')
+            )
+            self.assertIsNone(self.sysfs.optional.read(GPU, 'none'))
+            self.assertIsNone(self.sysfs.optional.link(GPU, 'sriov_numvfs'))
+        self.assertEqual(
+            [
+                f'{GPU}, {OTHER}: nvidia cannot be read: '
+                'EISDIR, Is a directory',
+                f'{GPU}: sriov_numvfs cannot be read: '
+                'EINVAL, Invalid argument',
+            ],
+            notes.texts(),
+        )
+
+    def test_of_many_functions_some_are_named(self):
+        notes = sysfs_tree.Notes()
+        for number in range(48):
+            notes.add(dataclasses.replace(GPU, bus=number), 'it is odd')
+        (text,) = notes.texts()
+        self.assertIn('and 45 more: it is odd', text)
+
+    def test_without_a_look_it_is_logged(self):
+        log = self.useFixture(fixtures.FakeLogger())
+        with sysfs_tree.noting() as notes:
+            pass
+        self.sysfs.optional.read(GPU, 'nvidia')
+        self.assertEqual([], notes.texts())
+        self.assertIn('nvidia cannot be read', log.output)
+
+    def test_the_other_is_not_changed(self):
+        self.assert_refused('EISDIR', self.sysfs.read, GPU, 'nvidia')
 
 
 class TestNames(SysfsTestCase):

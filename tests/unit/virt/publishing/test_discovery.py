@@ -645,9 +645,24 @@ class TestHostUse(EmptyHostTestCase):
         path = self.fake.sysfs.root / 'class/block'
         path.parent.mkdir()
         path.symlink_to(path)
+        (device,) = self.use().devices
+        self.assertIn('cannot find out', device.fault)
+
+    def test_it_cannot_be_read_of_one_unit(self):
+        path = (
+            self.fake.sysfs.root / f'bus/pci/devices/{self.parts[0].address}'
+        )
+        self.fake.sysfs.set(self.parts[0].address)
+        (path / 'boot_vga').mkdir()
         inventory = self.use()
-        self.assertEqual((), inventory.devices)
-        self.assert_refused(inventory, 'cannot find out')
+        (device,) = inventory.devices
+        self.assertEqual(
+            [self.parts[1].address],
+            [handle.address for handle in device.handles],
+        )
+        self.assert_refused(
+            inventory, f'boot_vga of {self.parts[0].address}', 'EISDIR'
+        )
 
 
 class TestUnits(EmptyHostTestCase):

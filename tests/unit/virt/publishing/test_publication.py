@@ -62,12 +62,12 @@ class TestPublisher(testtools.TestCase):
             ('Not published', self.publisher.report),
         )
 
-    def have(self, *regions, refused=(), unmatched=()):
+    def have(self, *regions, refused=(), **more):
         """What discovery finds from now on."""
         self.inventory = discovery.Inventory(
             tuple(reports.SimulatedHost(HOST, regions).devices()),
             refused,
-            unmatched=unmatched,
+            **more,
         )
 
     def look(self):
@@ -173,6 +173,16 @@ class TestPublisher(testtools.TestCase):
         for _look in range(2):
             self.publisher.refresh()
         self.assertEqual(1, self.log.output.count('0000:01:00.0: broken'))
+
+    def test_what_is_not_known_of_a_device_does_not_leave_it_out(self):
+        note = '0000:01:00.0: logic_uuids cannot be read: EINVAL'
+        self.have(1, refused=(note,), noted=frozenset({note}))
+        for _look in range(2):
+            self.cycle.run()
+        self.assertEqual(1, self.log.output.count(f'Accelerator: {note}'))
+        self.assertIn('Published 1 unit of FPGA\n', self.log.output)
+        (found,) = findings.read()
+        self.assertEqual(note, found.what.words)
 
     def test_a_line_without_devices_is_warned_of_once(self):
         line = '{"vendor_id": "10ee", "driver": "pci"}'

@@ -209,6 +209,10 @@ class AcceleratorTestCase(cloud.Cloud):
         )
         self.assertEqual(dict(held), self.allocated(server))
 
+    def assert_all_counted(self):
+        for server in self.api.get_servers(detail=False):
+            self.assert_counted(server)
+
     def allocated(self, server):
         """(provider of ours, class) -> the amount, also of its migrations."""
         consumers = {server['id']}.union(

@@ -14,7 +14,8 @@
 """Which test shows what: the manual's table of server operations.
 
 A test says with :func:`shows` which row it fills; in which columns follows
-from its class's ``flavor_key`` and from the devices of its server. A unit test
+from its class's ``flavor_key`` and from the devices of its server. Each such
+test ends with a look at what Placement has allocated. A unit test
 finds cells that no test shows; ``tools/operations_to_rst.py`` writes the
 table.
 """
@@ -25,6 +26,7 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -265,9 +267,16 @@ def place(method: str) -> str:
 
 
 def _marked(claimed: Sequence[tuple[str, str, str]]) -> Callable:
+    """Mark a test; at its end Placement has counted what is held."""
+
     def mark(test: Callable) -> Callable:
-        test.shows = [*getattr(test, 'shows', ()), *claimed]
-        return test
+        @functools.wraps(test)
+        def counted(self: base.AcceleratorTestCase) -> None:
+            test(self)
+            self.assert_all_counted()
+
+        counted.shows = [*getattr(test, 'shows', ()), *claimed]
+        return counted
 
     return mark
 

@@ -76,8 +76,8 @@ class LastAnswers:
 
         :param held: the uuids of the attach handles that instances hold
         :returns: as :meth:`nova_accel.drivers.base.Driver.discover`
-        :raises DeviceError, InvalidName: the driver refuses the function, and
-            no instance holds any of it.
+        :raises DeviceError, InvalidName: the driver refuses the function, or
+            offers what cannot be attached, and no instance holds any of it.
         """
         last, _spec = self._last.pop(function.address, (None, None))
         if last is not None and (last.vendor_id, last.product_id) != (
@@ -88,6 +88,9 @@ class LastAnswers:
         is_there = functools.partial(_is_there, host)
         try:
             found = driver.discover(function, spec, host)
+            if found is not None and last is not None:
+                # One bad unit must not cost the held ones either.
+                attachable.check(found, host)
         except (exceptions.DeviceError, exceptions.InvalidName) as error:
             kept = last and held_units.kept(last, held, is_there, str(error))
             if last is None or kept is None:

@@ -242,6 +242,21 @@ class TestParts(HandOverTestCase):
         (device,) = after.devices
         self.assertEqual([two, three], list(device.handles))
 
+    def test_the_driver_offers_a_function_that_is_gone(self):
+        line = test_discovery.a_line(
+            address=self.CARD, driver='fake', type='FPGA'
+        )
+        self.make(count=3)
+        before = self.look(line)
+        (device,) = before.devices
+        _one, two, three = device.handles
+        self.holds = {two.uuid}
+        self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
+        after = self.look(line)
+        self.assert_kept(before, after, two.uuid)
+        (device,) = after.devices
+        self.assertEqual([two, three], list(device.handles))
+
     def test_functions_that_the_line_of_their_card_offers(self):
         line = test_discovery.a_line(
             address=self.CARD, driver='blind', type='GPU', sriov_numvfs=2

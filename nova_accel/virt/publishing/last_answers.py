@@ -75,9 +75,10 @@ class LastAnswers:
         """The answer of a driver, with all that instances hold of the device.
 
         :param held: the uuids of the attach handles that instances hold
-        :returns: as :meth:`nova_accel.drivers.base.Driver.discover`
-        :raises DeviceError, InvalidName: the driver refuses the function, or
-            offers what cannot be attached, and no instance holds any of it.
+        :returns: as :meth:`nova_accel.drivers.base.Driver.discover`; perhaps
+            with units that cannot be attached, if no instance holds any of it
+        :raises DeviceError, InvalidName: the driver refuses the function, and
+            no instance holds any of it.
         """
         last, _spec = self._last.pop(function.address, (None, None))
         if last is not None and (last.vendor_id, last.product_id) != (
@@ -86,22 +87,24 @@ class LastAnswers:
         ):
             last = None
         is_there = functools.partial(_is_there, host)
+        found = None
         try:
             found = driver.discover(function, spec, host)
-            if found is not None and last is not None:
-                # One bad unit must not cost the held ones either.
+            if found is not None:
                 attachable.check(found, host)
         except (exceptions.DeviceError, exceptions.InvalidName) as error:
             kept = last and held_units.kept(last, held, is_there, str(error))
-            if last is None or kept is None:
+            if last is not None and kept is not None:
+                LOG.info(
+                    '%s stays as it was, because instances hold units of it: '
+                    '%s',
+                    function.address,
+                    error,
+                )
+                self._last[function.address] = last, spec
+                return kept
+            if found is None:
                 raise
-            LOG.info(
-                '%s stays as it was, because instances hold units of it: %s',
-                function.address,
-                error,
-            )
-            self._last[function.address] = last, spec
-            return kept
         if found is None:
             return None
         if last is not None:

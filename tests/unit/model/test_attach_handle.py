@@ -21,6 +21,7 @@ from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
+from nova_accel.model import reason
 
 UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
 
@@ -37,7 +38,8 @@ HANDLES = st.builds(
     uuid=st.uuids().map(str),
     address=ADDRESSES,
     mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
-    identity=st.none() | st.text(min_size=1, max_size=9),
+    # As discovery makes it of a serial number.
+    identity=st.none() | st.text(min_size=1, max_size=9).map(reason.told),
 ) | st.builds(
     attach_handle.AttachHandle,
     uuid=st.uuids().map(str),

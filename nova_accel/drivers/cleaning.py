@@ -19,6 +19,7 @@ it, and libvirt resets it before the host gets it back
 stores.
 """
 
+from collections.abc import Iterable
 from collections.abc import Sequence
 
 from oslo_concurrency import processutils
@@ -29,6 +30,11 @@ from nova_accel.model import pci_address
 
 #: How long an operator's command may take.
 COMMAND_TIMEOUT_S = 3600
+
+_CURE = (
+    'remove "clean": "reset" from the line, or name a program that cleans it '
+    'in "clean_command"'
+)
 
 # Exit statuses of coreutils' timeout: the time was over, or it had to kill.
 _TIMED_OUT = (124, 137)
@@ -44,13 +50,55 @@ def reset(sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress) -> None:
 
     :raises DeviceError: it cannot be reset, or did not come back.
     """
-    methods = sysfs.read(address, 'reset_method')
+    _check_methods(sysfs.read(address, 'reset_method'), address)
+    sysfs.write(address, 'reset', '1')
+
+
+def check_reset(
+    sysfs: sysfs_tree.Sysfs,
+    addresses: Iterable[pci_address.PciAddress],
+    all_functions: Iterable[pci_address.PciAddress],
+) -> None:
+    """Check that functions can be reset, before a guest gets them.
+
+    The kernel lists ``bus`` for the first function of a card although the
+    others make that reset impossible: it asks before it finds them
+    (``pci_init_reset_methods``, ``pci_parent_bus_reset`` of its
+    ``drivers/pci/pci.c``). A function without any method has neither
+    ``reset_method`` nor ``reset``.
+
+    :param all_functions: all functions of the host
+    :raises DeviceError: one cannot be; the text says what to do.
+    """
+    there = frozenset(all_functions)
+    for address in addresses:
+        methods = sysfs.read(address, 'reset_method')
+        if methods is None:
+            # Linux before 5.15, or a function that is gone.
+            names = sysfs.names(address)
+            is_possible = 'reset' in names or 'vendor' not in names
+        else:
+            _check_methods(methods, address)
+            is_possible = not set(methods.split()) <= {'bus', 'pm'} or not any(
+                (other.domain, other.bus) == (address.domain, address.bus)
+                for other in there - {address}
+            )
+        if not is_possible:
+            raise exceptions.DeviceError(
+                f'{address} cannot be reset by itself '
+                f'(reset_method: {methods or "none"}): {_CURE}'
+            )
+
+
+def _check_methods(
+    methods: str | None, address: pci_address.PciAddress
+) -> None:
+    """:raises DeviceError: none of them is a reset."""
     if methods is not None and methods.split()[:1] in ([], ['pm']):
         raise exceptions.DeviceError(
             f'{address} is not reset: its reset_method is {methods!r}, which '
-            'does not begin with flr, bus or one of its own'
+            f'does not begin with flr, bus or one of its own: {_CURE}'
         )
-    sysfs.write(address, 'reset', '1')
 
 
 def run(command: Sequence[str], address: pci_address.PciAddress) -> None:

@@ -27,6 +27,7 @@ import uuid
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import cleaning
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
@@ -144,6 +145,16 @@ class FpgaDriver(base.Driver):
                 '"clean": "program" needs a region that can be programmed'
             )
         result = known.device(deployables)
+        if spec.clean == 'reset':
+            cleaning.check_reset(
+                self._sysfs,
+                (
+                    each
+                    for handle in result.handles
+                    for each in handle.functions
+                ),
+                host.functions,
+            )
         return dataclasses.replace(
             result,
             fault=result.fault

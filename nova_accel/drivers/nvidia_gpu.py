@@ -30,8 +30,9 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
     """A GPU with the audio, USB and USB-C functions of its card, as one unit.
 
     The GPU is function 0 of its slot; the slot's other functions belong to it
-    (https://docs.nvidia.com/vgpu, "Using GPU Pass-Through"). A card with
-    virtual functions or mediated devices is not offered.
+    (https://docs.nvidia.com/vgpu, "Using GPU Pass-Through"). A line may ask
+    for its whole IOMMU group. A card with virtual functions or mediated
+    devices is not offered.
     """
 
     kind = 'GPU'
@@ -62,6 +63,8 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
             )
         return super().discover(
             function,
-            dataclasses.replace(spec, unit=device_spec.Unit.SLOT),
+            spec
+            if spec.unit is device_spec.Unit.IOMMU_GROUP
+            else dataclasses.replace(spec, unit=device_spec.Unit.SLOT),
             host,
         )

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import cleaning
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
 from nova_accel.host import host_use
@@ -58,6 +59,10 @@ class PciDriver(base.Driver):
             )
         address, *others = attachable.unit(function, spec.unit, host.functions)
         self._check_no_vgpus((address, *others))
+        if spec.clean == 'reset':
+            cleaning.check_reset(
+                self._sysfs, (address, *others), host.functions
+            )
         known = facts.of(function, spec)
         handle = attach_handle.AttachHandle(
             naming.derived_uuid(self._node_uuid, function.name, 'handle'),

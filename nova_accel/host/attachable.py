@@ -19,6 +19,7 @@ functions and mediated devices along.
 """
 
 from collections.abc import Mapping
+from collections.abc import Set
 
 from nova_accel import exceptions
 from nova_accel.host import libvirt_devices
@@ -27,6 +28,9 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import pci_address
+
+#: Of the 16 bits that QEMU takes.
+_LAST_DOMAIN = 0xFFFF
 
 _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
 
@@ -54,9 +58,16 @@ def unit(
     return (function.address, *sorted(others - {function.address}))
 
 
-def check(device: hardware.Device, host: libvirt_devices.HostDevices) -> None:
+def check(
+    device: hardware.Device,
+    host: libvirt_devices.HostDevices,
+    line_keys: Set[str] = frozenset(),
+) -> None:
     """Check that each unit of a device can be attached to a guest.
 
+    :param line_keys: the keys that the device's driver reads, see
+        :attr:`nova_accel.drivers.base.Driver.line_keys`; the cure is one of
+        them
     :raises DeviceError: a unit cannot be, or two units share a function.
     """
     seen: set[pci_address.PciAddress] = set()
@@ -69,7 +80,7 @@ def check(device: hardware.Device, host: libvirt_devices.HostDevices) -> None:
                     f'{address} is in two of its units'
                 )
             seen.add(address)
-            _check_function(_present(address, host), handle, host)
+            _check_function(_present(address, host), handle, host, line_keys)
 
 
 def _present(
@@ -88,11 +99,21 @@ def _check_function(
     function: pci_function.PciFunction,
     handle: attach_handle.AttachHandle,
     host: libvirt_devices.HostDevices,
+    line_keys: Set[str],
 ) -> None:
     if function.is_bridge:
         raise exceptions.DeviceError(f'{function.address} is a bridge')
+    # QEMU 10.0 still refuses the address ("Property 'vfio-pci.host' doesn't
+    # take value"), and Nova skips such a function (nova.pci.devspec).
+    if function.address.domain > _LAST_DOMAIN:
+        raise exceptions.DeviceError(
+            f'the PCI domain of {function.address} has more than 16 bits, '
+            'which QEMU does not take. Intel VMD makes such domains: turn it '
+            'off in the firmware for the slot, or leave the device out of '
+            'device_spec'
+        )
     _check_not_carved(function, host)
-    _check_isolated(function, handle, host)
+    _check_isolated(function, handle, host, line_keys)
 
 
 def _check_not_carved(
@@ -125,6 +146,7 @@ def _check_isolated(
     function: pci_function.PciFunction,
     handle: attach_handle.AttachHandle,
     host: libvirt_devices.HostDevices,
+    line_keys: Set[str],
 ) -> None:
     if function.iommu_group is None:
         raise exceptions.DeviceError(
@@ -133,17 +155,28 @@ def _check_isolated(
         )
     others = sorted(_group(function, host.functions) - set(handle.functions))
     if others:
-        slot = (
-            '"slot" or '
-            if all(_same_slot(other, handle.address) for other in others)
-            else ''
-        )
+        in_slot = all(_same_slot(other, handle.address) for other in others)
         raise exceptions.DeviceError(
             f'{function.address} shares the IOMMU group '
             f'{function.iommu_group} with {", ".join(map(str, others))}: '
-            f'"unit": {slot}"iommu_group" in the line hands them over '
-            'together'
+            + _cure(in_slot, line_keys)
         )
+
+
+def _cure(in_slot: bool, line_keys: Set[str]) -> str:
+    """What helps a function that shares its IOMMU group.
+
+    :param in_slot: whether it shares it with functions of its slot alone
+    """
+    if 'unit' in line_keys:
+        units = '"slot" or "iommu_group"' if in_slot else '"iommu_group"'
+        return f'"unit": {units} in the line hands them over together'
+    if 'whole' in line_keys and in_slot:
+        return '"whole": true in the line hands them over together'
+    return (
+        'turn on access control (ACS) in the firmware, or move the device to '
+        'a slot where it is alone in its group'
+    )
 
 
 def _group(

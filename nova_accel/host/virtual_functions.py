@@ -35,6 +35,11 @@ LOG = logging.getLogger(__name__)
 
 _ATTRIBUTE = 'sriov_numvfs'
 
+_NVIDIA = '10de'
+# https://docs.nvidia.com/vgpu, "Preparing the Virtual Function for an NVIDIA
+# vGPU": only this program may make or remove them.
+_NVIDIAS_TOOL = '/usr/lib/nvidia/sriov-manage'
+
 
 def check(
     function: pci_function.PciFunction, spec: device_spec.DeviceSpec
@@ -46,6 +51,12 @@ def check(
     wanted = _wanted(function, spec)
     if wanted is None or function.virtual_functions:
         return
+    if function.vendor_id == _NVIDIA:
+        raise exceptions.DeviceError(
+            'NVIDIA lets only its own program make the virtual functions of a '
+            'GPU: remove "sriov_numvfs" from the line, and have the host run '
+            f'{_NVIDIAS_TOOL} -e {function.address} before nova-compute starts'
+        )
     most = function.max_virtual_functions
     if wanted > most:
         raise exceptions.DeviceError(
@@ -72,8 +83,7 @@ def mismatch(
     return (
         f'its line asks for {wanted} virtual functions, it has {has}: the '
         'number is not changed while there are any. When no guest has '
-        f'them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
-        'nova-compute'
+        f'them, {_removal(function)}, and restart nova-compute'
     )
 
 
@@ -122,6 +132,7 @@ class VirtualFunctions:
             if (
                 wanted is None
                 or function.virtual_functions
+                or function.vendor_id == _NVIDIA
                 or wanted > function.max_virtual_functions
                 or self._claims.on_functions([function.address], host)
                 is not None
@@ -133,10 +144,11 @@ class VirtualFunctions:
                 self._make(function, wanted)
             except exceptions.DeviceError as error:
                 LOG.error(
-                    '%d virtual functions of %s could not be made: %s',
+                    '%d virtual functions of %s could not be made: %s%s',
                     wanted,
                     function.address,
                     error,
+                    _cure(function),
                 )
 
     def _make(self, function: pci_function.PciFunction, wanted: int) -> None:
@@ -173,6 +185,31 @@ class VirtualFunctions:
         except exceptions.DeviceError:
             return False
         return len(made) == wanted
+
+
+def _cure(function: pci_function.PciFunction) -> str:
+    """What to do before nova-compute starts again, if that is known.
+
+    A card with DFL answers EINVAL while the host has its ports
+    (``dfl_fpga_cdev_config_ports_vf`` of the kernel's ``drivers/fpga/dfl.c``).
+    """
+    if function.driver == 'dfl-pci':
+        return (
+            '. The host must release the ports of the card before nova-compute'
+            ' starts: fpgaport release /dev/dfl-fme.N PORT'
+        )
+    return ''
+
+
+def _removal(function: pci_function.PciFunction) -> str:
+    """How the operator removes the virtual functions."""
+    if function.vendor_id == _NVIDIA:
+        return (
+            f'turn MIG mode off (nvidia-smi -i {function.address} -mig 0), '
+            'because a card refuses it in that mode, run '
+            f'{_NVIDIAS_TOOL} -d {function.address}'
+        )
+    return f'write 0 to its {_ATTRIBUTE} in sysfs'
 
 
 def _wanted(

@@ -89,8 +89,13 @@ class FakeSysfs(fixtures.Fixture):
         vendor_id: str,
         product_id: str,
     ) -> None:
-        """Give a function its ids, which are four digits each."""
-        self.set(address, vendor=f'0x{vendor_id}', device=f'0x{product_id}')
+        """Give a function its ids, four digits each, and a reset."""
+        self.set(
+            address,
+            vendor=f'0x{vendor_id}',
+            device=f'0x{product_id}',
+            reset='',
+        )
 
     def bind(self, address: pci_address.PciAddress | str, driver: str) -> None:
         """Bind a function to a driver of the kernel."""

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from collections.abc import Set
 import dataclasses
 
 from nova_accel import exceptions
@@ -208,7 +209,9 @@ class _Search:
                 )
                 self._in_parts[function.address] = spec
             else:
-                self._add_device(_identified(device, self._host), spec)
+                self._add_device(
+                    _identified(device, self._host), spec, driver.line_keys
+                )
             complaint = virtual_functions.mismatch(function, spec)
             if complaint is not None:
                 self._refuse(function.address, spec, complaint)
@@ -223,7 +226,10 @@ class _Search:
             )
 
     def _add_device(
-        self, device: hardware.Device, spec: device_spec.DeviceSpec
+        self,
+        device: hardware.Device,
+        spec: device_spec.DeviceSpec,
+        line_keys: Set[str],
     ) -> None:
         """:raises DeviceError: no guest can have any part of the device."""
         self._check_not_taken(device)
@@ -231,7 +237,7 @@ class _Search:
         # The parts of a refused device are no devices of their own.
         self._owners.update(dict.fromkeys(device.addresses, owner))
         self._check_not_novas(self._claims.on_device(device, self._host))
-        attachable.check(device, self._host)
+        attachable.check(device, self._host, line_keys)
         region_types.check(device, self.devices)
         self.devices.append(
             self._without_the_hosts(self._free_units(device, spec), spec)

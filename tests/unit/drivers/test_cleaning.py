@@ -72,6 +72,43 @@ class TestReset(testtools.TestCase):
         self.assertIn('Inappropriate', str(error))
 
 
+class TestCheckReset(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.fake = self.useFixture(fake_sysfs.FakeSysfs())
+
+    def check(self, others=()):
+        cleaning.check_reset(self.fake.sysfs, [ADDRESS], [ADDRESS, *others])
+
+    def assert_refused(self, *others):
+        error = self.assertRaises(exceptions.DeviceError, self.check, others)
+        self.assertIn(str(ADDRESS), str(error))
+        self.assertIn('remove "clean": "reset" from the line', str(error))
+
+    def test_functions_that_can_be_reset(self):
+        self.check()
+        for methods in ('flr', 'flr bus', 'device_specific', 'bus'):
+            self.fake.set(ADDRESS, reset_method=methods)
+            self.check([pci_address.PciAddress(0, 0x3E, 0, 0)])
+
+    def test_one_without_any_method(self):
+        """As function 0 of a V80: it has neither file."""
+        self.fake.set(ADDRESS, vendor='0x10ee')
+        self.assert_refused()
+        self.fake.set(ADDRESS, reset='')
+        self.check()
+
+    def test_methods_that_are_no_reset(self):
+        for methods in ('', 'pm', 'pm bus'):
+            self.fake.set(ADDRESS, reset_method=methods)
+            self.assert_refused()
+
+    def test_the_bus_of_others(self):
+        self.fake.set(ADDRESS, reset_method='bus')
+        self.assert_refused(pci_address.PciAddress(0, 0x3D, 0, 1))
+        self.assert_refused(pci_address.PciAddress(0, 0x3D, 1, 0))
+
+
 class TestRun(testtools.TestCase):
     def setUp(self):
         super().setUp()

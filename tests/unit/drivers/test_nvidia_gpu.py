@@ -11,6 +11,7 @@
 # under the License.
 
 from nova_accel.drivers import nvidia_gpu
+from nova_accel.model import pci_address
 from unit.drivers import base
 
 
@@ -24,6 +25,20 @@ class TestNvidiaGpu(base.DriverTestCase):
             *(
                 base.a_function(f'0000:3d:00.{number}', '10de', product)
                 for number, product in ((1, '10f8'), (2, '1ad8'), (3, '1ad9'))
+            ),
+            *(
+                base.a_function(
+                    f'0000:{bus}:00.0',
+                    '10de',
+                    '1eb8',
+                    iommu_members=tuple(
+                        map(
+                            pci_address.PciAddress.parse,
+                            ('0000:7d:00.0', '0000:7e:00.0'),
+                        )
+                    ),
+                )
+                for bus in ('7d', '7e')
             ),
             *base.sriov('0000:4d:00.0', '10de', '2236', '2236', 2),
             base.a_function(
@@ -41,6 +56,15 @@ class TestNvidiaGpu(base.DriverTestCase):
         (handle,) = self.handles(device)
         self.assertEqual(
             [f'0000:3d:00.{number}' for number in range(4)],
+            [str(function) for function in handle.functions],
+        )
+
+    def test_its_iommu_group_if_the_line_says_so(self):
+        (handle,) = self.handles(
+            self.discover('0000:7d:00.0', unit='iommu_group')
+        )
+        self.assertEqual(
+            ['0000:7d:00.0', '0000:7e:00.0'],
             [str(function) for function in handle.functions],
         )
 

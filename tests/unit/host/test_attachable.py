@@ -130,8 +130,10 @@ class TestUnit(testtools.TestCase):
 
 
 class TestCheck(testtools.TestCase):
+    line_keys = frozenset({'unit'})
+
     def check(self, host, *handles):
-        attachable.check(a_device(*handles), host)
+        attachable.check(a_device(*handles), host, self.line_keys)
 
     def assert_refused(self, host, *handles, texts):
         error = self.assertRaises(
@@ -181,6 +183,30 @@ class TestCheck(testtools.TestCase):
             texts=['"unit": "slot" or "iommu_group"'],
         )
         self.check(a_host(*functions), a_handle(*SLOT))
+
+    def test_the_cure_is_a_key_that_the_driver_reads(self):
+        slot = [a_function(address, *SLOT) for address in SLOT]
+        others = [a_function(address, '0000:82:00.0') for address in SLOT]
+        for functions, line_keys, cure in (
+            (slot, {'whole'}, '"whole": true'),
+            (others, {'whole'}, 'ACS'),
+            (slot, set(), 'ACS'),
+        ):
+            self.line_keys = line_keys
+            self.assert_refused(
+                a_host(*functions), a_handle(SLOT[0]), texts=[cure]
+            )
+
+    def test_a_domain_that_qemu_does_not_take(self):
+        for address in ('10000:e1:00.0', 'ffffffff:01:00.0'):
+            self.assert_refused(
+                a_host(a_function(address)),
+                a_handle(address),
+                texts=[address, '16 bits', 'VMD'],
+            )
+        self.check(
+            a_host(a_function('ffff:01:00.0')), a_handle('ffff:01:00.0')
+        )
 
     def test_each_function_of_a_unit_counts(self):
         self.assert_refused(

@@ -32,6 +32,9 @@ CARD = pci_functions.function(
 OTHER = pci_functions.function(
     '0000:3e:00.0', '8086', '37c8', max_virtual_functions=16
 )
+GPU = pci_functions.function(
+    '0000:84:00.0', '10de', '2235', max_virtual_functions=16
+)
 PLAIN = pci_functions.function('0000:3f:00.0', '8086', '37c8')
 
 
@@ -98,6 +101,20 @@ class TestCheck(testtools.TestCase):
         reason = virtual_functions.mismatch(card, *a_spec(sriov_numvfs=8))
         self.assertIn('asks for 8 virtual functions, it has 4', reason)
         self.assertIn('write 0 to its sriov_numvfs', reason)
+
+    def test_nvidia_has_a_program_of_its_own(self):
+        self.assert_refused(
+            GPU,
+            16,
+            'remove "sriov_numvfs" from the line, and have the host '
+            'run /usr/lib/nvidia/sriov-manage -e 0000:84:00.0',
+        )
+        card, *_parts = pci_functions.virtual_functions(GPU, 16, '2235')
+        self.check(card, sriov_numvfs=16)
+        reason = virtual_functions.mismatch(card, *a_spec(sriov_numvfs=8))
+        self.assertIn('nvidia-smi -i 0000:84:00.0 -mig 0', reason)
+        self.assertIn('sriov-manage -d 0000:84:00.0', reason)
+        self.assertNotIn('write 0', reason)
 
 
 class TestMake(testtools.TestCase):
@@ -221,6 +238,23 @@ class TestMake(testtools.TestCase):
         )
         functions = self.nodes.look().functions
         self.assertEqual(8, len(functions[OTHER.address].virtual_functions))
+
+    def test_a_card_whose_ports_the_host_has(self):
+        """The kernel answers EINVAL, see drivers/fpga/dfl.c."""
+        pci_functions.add(
+            self.info, dataclasses.replace(CARD, driver='dfl-pci')
+        )
+        self.sysfs.remove(CARD.address)
+        self.make()
+        self.assertIn('fpgaport release /dev/dfl-fme.N PORT', self.log.output)
+
+    def test_none_are_made_of_nvidias(self):
+        pci_functions.add(self.info, GPU)
+        self.sysfs.set(GPU.address, sriov_numvfs='0')
+        self.make(*a_spec(vendor_id='10de', product_id='2235', sriov_numvfs=4))
+        self.assertEqual(
+            '0', self.sysfs.sysfs.read(GPU.address, 'sriov_numvfs')
+        )
 
     def test_the_kernel_makes_fewer(self):
         self.on_write(

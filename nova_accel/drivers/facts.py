@@ -15,6 +15,7 @@
 
 from collections.abc import Iterable
 import dataclasses
+from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.drivers import catalogue
@@ -63,11 +64,12 @@ class Facts:
         :raises InvalidName: the device's trait would be too long.
         """
         cleaning = self.spec.cleaning
+        stated: dict[str, Any] = {}
         if cleaning:
-            handles = (
-                dataclasses.replace(handle, cleaning=cleaning)
-                for handle in handles
-            )
+            stated['cleaning'] = cleaning
+        if self.spec.live_migratable is not None:
+            stated['live_migratable'] = self.spec.live_migratable
+        handles = (dataclasses.replace(each, **stated) for each in handles)
         return hardware.Deployable(
             name=name,
             resource_class=(

@@ -36,7 +36,7 @@ class GpuSriovDriver(pci.PciDriver):
     driver schedules them, so no guest gets the card itself.
     """
 
-    line_keys = frozenset()
+    line_keys = frozenset({'live_migratable'})
 
     def discover(
         self,

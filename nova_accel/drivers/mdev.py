@@ -57,7 +57,7 @@ class MdevDriver(base.Driver):
     taken over from another service has uuids of that service.
     """
 
-    line_keys = frozenset({'mdev_type', 'mdev_types'})
+    line_keys = frozenset({'live_migratable', 'mdev_type', 'mdev_types'})
     cleaning_methods = frozenset({'none'})
 
     def discover(

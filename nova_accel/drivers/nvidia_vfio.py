@@ -44,7 +44,7 @@ class NvidiaVfioDriver(base.Driver):
     functions get the first type.
     """
 
-    line_keys = frozenset({'vgpu_types'})
+    line_keys = frozenset({'live_migratable', 'vgpu_types'})
     cleaning_methods = frozenset({'none'})
 
     def discover(

@@ -34,6 +34,24 @@ from nova_accel.model import pci_address
 #: function.
 _GENERIC = 'vfio-pci'
 
+# Those that save a device's state. A driver of VFIO need not: for example
+# nvgrace_gpu_vfio_pci does not. In Linux they are those below drivers/vfio/pci
+# that set migration_ops
+# (https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/drivers/vfio/pci).
+# The last one is NVIDIA's own (https://docs.nvidia.com/vgpu). The kernel tells
+# it only to the program that has the device open, which is the guest's QEMU.
+_MIGRATING = frozenset(
+    {
+        'hisi_acc_vfio_pci',
+        'mlx5_vfio_pci',
+        'pds_vfio_pci',
+        'qat_vfio_pci',
+        'virtio_vfio_pci',
+        'xe_vfio_pci',
+        'nvidia_vgpu_vfio',
+    }
+)
+
 
 class PciDriver(base.Driver):
     """A function, interchangeable with its like unless the line says no.
@@ -42,7 +60,7 @@ class PciDriver(base.Driver):
     ``unit``, the other functions of its slot or IOMMU group may go along.
     """
 
-    line_keys = frozenset({'unit'})
+    line_keys = frozenset({'live_migratable', 'unit'})
 
     def discover(
         self,
@@ -85,19 +103,26 @@ class PciDriver(base.Driver):
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """While a guest has it, a function is bound to a driver of VFIO.
 
-        In a guest a function is bound to a VFIO driver. Only vendors' drivers,
-        such as ``mlx5_vfio_pci``, save a device's state, see
+        Some vendors' drivers, such as ``mlx5_vfio_pci``, save a device's
+        state, see
         https://docs.kernel.org/driver-api/vfio-pci-device-specific-driver-acceptance.html
+        The operator's line may name the devices of another such driver.
         """
         for address in handle.functions:
-            self._check_driver(address)
+            self._check_driver(address, bool(handle.live_migratable))
 
-    def _check_driver(self, address: pci_address.PciAddress) -> None:
-        driver = self._node_devices.function(address).driver
-        if driver == _GENERIC or 'vfio' not in (driver or ''):
+    def _check_driver(
+        self, address: pci_address.PciAddress, is_stated: bool
+    ) -> None:
+        driver = self._node_devices.function(address).driver or 'no driver'
+        name = driver.replace('-', '_')
+        if name not in _MIGRATING and not (
+            is_stated and 'vfio' in name and driver != _GENERIC
+        ):
             raise exceptions.DeviceError(
-                f'{address} is bound to {driver or "no driver"}, which '
-                'cannot migrate it live',
+                f'{address} is bound to {driver}, which cannot migrate it '
+                'live; if a driver of its vendor can, the line needs '
+                '"live_migratable": true',
                 public='an accelerator of the server cannot be migrated live',
             )
 

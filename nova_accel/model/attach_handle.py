@@ -46,8 +46,8 @@ class AttachHandle:
     device from another that is put in its place, for example by its serial
     number. It is None while the device does not say, such as when a guest has
     it. ``cleaning`` is how its driver cleans it after a guest: the value of
-    the key ``clean``, and the command. Only the device's host knows and needs
-    it.
+    the key ``clean``, and the command. ``live_migratable`` is the value of the
+    key of that name. Only the device's host knows and needs these two.
     """
 
     uuid: str
@@ -59,6 +59,9 @@ class AttachHandle:
     is_managed: bool = True
     identity: str | None = None
     cleaning: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    live_migratable: bool | None = dataclasses.field(
+        default=None, compare=False
+    )
 
     @property
     def type(self) -> HandleType:

@@ -19,6 +19,7 @@ device_spec``::
      "driver": "pci", "type": "QAT", "traits": ["CUSTOM_RACK_7"]}
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -28,6 +29,7 @@ import re
 from typing import Any
 
 import jsonschema
+import os_traits
 
 from nova_accel import exceptions
 from nova_accel.model import device_spec_faults
@@ -225,6 +227,8 @@ SCHEMA: dict[str, Any] = {
             'description': 'the name of a physical network, in ASCII',
         },
         'unit': {'enum': sorted(Unit)},
+        # As in Nova's own [pci] device_spec.
+        'live_migratable': {'enum': [False, True, 'no', 'yes']},
         # The kernel counts them in 16 bits.
         'sriov_numvfs': {
             'type': 'integer',
@@ -242,6 +246,7 @@ SCHEMA: dict[str, Any] = {
 OF_SOME_DRIVERS = frozenset(
     {
         'contents_attribute',
+        'live_migratable',
         'mdev_type',
         'mdev_types',
         'unit',
@@ -276,6 +281,8 @@ class DeviceSpec:
     loaded. ``clean`` is how a unit is cleaned after a guest, None for the
     driver's own way; ``clean_command`` is the command for it, and
     ``clean_bitstream`` the image in Glance for programming.
+    ``live_migratable`` says that the devices can, or cannot, be migrated live;
+    None lets their driver decide.
     """
 
     text: str
@@ -302,6 +309,7 @@ class DeviceSpec:
     physical_network: str | None = None
     unit: Unit = Unit.FUNCTION
     sriov_numvfs: int | None = None
+    live_migratable: bool | None = None
 
     @property
     def keys_of_some_drivers(self) -> frozenset[str]:
@@ -422,6 +430,14 @@ def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
     return DeviceSpec(text=line, **_normalised(value))
 
 
+_PARSED: Mapping[str, Callable[[Any], Any]] = {
+    'unit': Unit,
+    # JSON's 8.0 is an integer, too.
+    'sriov_numvfs': int,
+    'live_migratable': (True, 'yes').__contains__,
+}
+
+
 def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(value)
     for key in ('vendor_id', 'product_id'):
@@ -449,14 +465,13 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
     )
     result['clean_command'] = tuple(result.get('clean_command', ()))
     result['traits'] = frozenset(result.get('traits', ()))
-    if 'unit' in result:
-        result['unit'] = Unit(result['unit'])
-    if 'sriov_numvfs' in result:
-        # JSON's 8.0 is an integer, too.
-        result['sriov_numvfs'] = int(result['sriov_numvfs'])
+    for key in _PARSED.keys() & result.keys():
+        result[key] = _PARSED[key](result[key])
     if 'physical_network' in result:
         # Functions of two networks are not interchangeable.
         result['traits'] |= {naming.network_trait(result['physical_network'])}
+    if result.get('live_migratable'):
+        result['traits'] |= {os_traits.HW_PCI_LIVE_MIGRATABLE}
     return result
 
 

@@ -425,6 +425,12 @@ class TestPciFunctions(LiveMigrationTestCase):
             'is bound to vfio-pci, which cannot migrate it live',
         )
 
+    def test_a_vendors_driver_that_does_not_save_their_state(self):
+        self.assert_refused(
+            self.boot_with_qat('nvgrace_gpu_vfio_pci'),
+            'is bound to nvgrace_gpu_vfio_pci, which cannot migrate it live',
+        )
+
     def test_a_device_whose_driver_says_nothing_of_it(self):
         self.start()
         server = self.boot_on('host1', self.both)

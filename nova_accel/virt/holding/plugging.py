@@ -16,6 +16,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import contextlib
+import dataclasses
 
 from oslo_concurrency import lockutils
 
@@ -60,7 +61,19 @@ class Plugs:
 
         :raises DeviceError: the device does not allow it, or is gone.
         """
-        self._present_driver(arq).check_migratable(arq.handle)
+        driver = self._present_driver(arq)
+        present = self._board.view.handles.get(arq.handle.uuid, arq.handle)
+        if present.live_migratable is False:
+            raise exceptions.DeviceError(
+                f'{arq.handle.address} cannot be migrated live: its line of '
+                'device_spec has "live_migratable": false',
+                public='an accelerator of the server cannot be migrated live',
+            )
+        driver.check_migratable(
+            dataclasses.replace(
+                arq.handle, live_migratable=present.live_migratable
+            )
+        )
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless it is gone.

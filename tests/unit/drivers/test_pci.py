@@ -159,7 +159,7 @@ class TestPciDriver(testtools.TestCase):
 
 
 class TestCheckMigratable(testtools.TestCase):
-    def check(self, driver, second=None):
+    def check(self, driver, second=None, is_stated=None):
         class NodeDevices:
             @staticmethod
             def function(address):
@@ -173,6 +173,7 @@ class TestCheckMigratable(testtools.TestCase):
                 'handle',
                 an_address(1),
                 further_functions=(an_address(2),) if second else (),
+                live_migratable=is_stated,
             )
         )
 
@@ -184,14 +185,32 @@ class TestCheckMigratable(testtools.TestCase):
         self.assertIn('0000:3d:01.2 is bound to vfio-pci', str(error))
 
     def test_a_driver_that_saves_the_devices_state(self):
-        for driver in ('mlx5_vfio_pci', 'qat_vfio_pci', 'hisi-acc-vfio-pci'):
+        for driver in (
+            'mlx5_vfio_pci',
+            'qat_vfio_pci',
+            'hisi-acc-vfio-pci',
+            'hisi_acc_vfio_pci',
+            'pds_vfio_pci',
+            'xe_vfio_pci',
+            'virtio_vfio_pci',
+            'nvidia-vgpu-vfio',
+        ):
             self.check(driver)
+
+    def test_a_driver_that_only_the_line_knows(self):
+        self.check('acme_vfio_pci', is_stated=True)
+        for driver in ('vfio-pci', 'c6xxvf', None):
+            self.assertRaises(
+                exceptions.DeviceError, self.check, driver, is_stated=True
+            )
 
     def test_any_other(self):
         for driver, text in (
             ('vfio-pci', 'bound to vfio-pci'),
             ('c6xxvf', 'bound to c6xxvf'),
             (None, 'bound to no driver'),
+            ('nvgrace_gpu_vfio_pci', 'bound to nvgrace_gpu_vfio_pci'),
+            ('acme_vfio_pci', 'bound to acme_vfio_pci'),
         ):
             error = self.assertRaises(
                 exceptions.DeviceError, self.check, driver

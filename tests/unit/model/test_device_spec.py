@@ -47,6 +47,7 @@ GOOD = {
     'clean_command': ['/bin/wipe', '-v'],
     'physical_network': 'physnet-1',
     'contents_attribute': 'labfpga_loaded',
+    'live_migratable': 'yes',
 }
 
 #: What replaces the value of a key of GOOD and must be refused.
@@ -167,6 +168,7 @@ MALFORMED = {
         None,
     ),
     'physical_network': ('', None, 1, '-', 'a\n', 'ü', 'a' * 201),
+    'live_migratable': ('', 'maybe', None, 1, 0),
     'unit': ('', 'Slot', 'card', None, 1),
     'sriov_numvfs': (0, -1, 65536, 1.5, '8', True, None),
 }
@@ -255,7 +257,11 @@ class TestParse(testtools.TestCase):
                     type='QAT',
                     resource_class='CUSTOM_QAT_GEN4',
                     traits=frozenset(
-                        {'CUSTOM_RACK_7', 'CUSTOM_PHYSNET_PHYSNET_1'}
+                        {
+                            'HW_PCI_LIVE_MIGRATABLE',
+                            'CUSTOM_RACK_7',
+                            'CUSTOM_PHYSNET_PHYSNET_1',
+                        }
                     ),
                     pool=True,
                     pool_by_links=True,
@@ -277,10 +283,31 @@ class TestParse(testtools.TestCase):
                     clean='command',
                     clean_command=('/bin/wipe', '-v'),
                     physical_network='physnet-1',
+                    live_migratable=True,
                 ),
             ),
             device_spec.parse([text], DRIVERS),
         )
+
+    def test_live_migration_is_told_as_in_nova(self):
+        for value, told in (
+            (True, True),
+            ('yes', True),
+            (False, False),
+            ('no', False),
+        ):
+            line = json.dumps(
+                {
+                    'vendor_id': '15b3',
+                    'driver': 'pci',
+                    'live_migratable': value,
+                }
+            )
+            (spec,) = device_spec.parse([line], DRIVERS)
+            self.assertIs(told, spec.live_migratable)
+            self.assertEqual(
+                {'HW_PCI_LIVE_MIGRATABLE'} if told else set(), spec.traits
+            )
 
     def test_a_line_with_two_faults_names_both(self):
         """A key that is mistyped is missing too."""

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import types
 
 import testtools
@@ -63,6 +64,22 @@ class TestPlugs(testtools.TestCase):
             ],
             self.calls,
         )
+
+    def test_its_line_says_whether_it_migrates(self):
+        self.view.handles = {
+            'handle': dataclasses.replace(HANDLE, live_migratable=False)
+        }
+        error = self.assertRaises(
+            exceptions.DeviceError, self.plugs.check_migratable, ARQ
+        )
+        self.assertIn('"live_migratable": false', str(error))
+        self.assertEqual([], self.calls)
+        self.view.handles = {
+            'handle': dataclasses.replace(HANDLE, live_migratable=True)
+        }
+        self.plugs.check_migratable(ARQ)
+        ((_name, told),) = self.calls
+        self.assertIs(True, told.live_migratable)
 
     def test_a_device_that_is_gone(self):
         self.view.drivers = {}

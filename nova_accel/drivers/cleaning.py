@@ -22,11 +22,10 @@ stores.
 from collections.abc import Iterable
 from collections.abc import Sequence
 
-from oslo_concurrency import processutils
-
 from nova_accel import exceptions
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
+from nova_accel.privileged import vendor_tool
 
 #: How long an operator's command may take.
 COMMAND_TIMEOUT_S = 3600
@@ -35,9 +34,6 @@ _CURE = (
     'remove "clean": "reset" from the line, or name a program that cleans it '
     'in "clean_command"'
 )
-
-# Exit statuses of coreutils' timeout: the time was over, or it had to kill.
-_TIMED_OUT = (124, 137)
 
 
 def reset(sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress) -> None:
@@ -109,24 +105,19 @@ def run(command: Sequence[str], address: pci_address.PciAddress) -> None:
         :data:`COMMAND_TIMEOUT_S`, or its exit status is not 0.
     """
     try:
-        # Unlike processutils' own timeout it also ends the command's children.
-        processutils.execute(
-            'timeout',
-            '--kill-after=30',
-            str(COMMAND_TIMEOUT_S),
-            *command,
-            str(address),
+        answer = vendor_tool.run(
+            (*command, str(address)), COMMAND_TIMEOUT_S, most=None
         )
-    except processutils.ProcessExecutionError as error:
-        if error.exit_code in _TIMED_OUT:
-            reason = f'not finished after {COMMAND_TIMEOUT_S} s'
-        else:
-            output = (error.stderr or error.stdout or '').strip()
-            reason = f'exit status {error.exit_code}, {output[-500:]}'
-        raise exceptions.DeviceError(
-            f'{address} is not cleaned by {command[0]}: {reason}'
-        ) from error
     except OSError as error:
         raise exceptions.DeviceError(
             f'{address} is not cleaned by {command[0]}: {error}'
         ) from error
+    if answer.status in vendor_tool.TIMED_OUT:
+        reason = f'not finished after {COMMAND_TIMEOUT_S} s'
+    elif answer.status:
+        reason = f'exit status {answer.status}, {answer.said}'
+    else:
+        return
+    raise exceptions.DeviceError(
+        f'{address} is not cleaned by {command[0]}: {reason}'
+    )

@@ -24,22 +24,33 @@ has a fabric state (``fabric/state``, which only Hopper and later have).
 
 from collections.abc import Iterable
 import re
+import time
 from typing import NamedTuple
 
 from lxml import etree
-from oslo_concurrency import processutils
+from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import pci_address
+from nova_accel.model import reason
 from nova_accel.model.links import link_sets
+from nova_accel.privileged import vendor_tool
+
+LOG = logging.getLogger(__name__)
 
 #: How long one command may take. It may have to wake GPUs up.
 TIMEOUT_S = 60
 
-#: The longest answer that is read, in characters. Each GPU takes about 50,000.
+# How long all may take together.
+_ALL_S = 180
+
+#: The longest answer that is read, in bytes. Each GPU takes about 50,000.
 MAX_ANSWER = 16 * 2**20
 
 _COMMAND = 'nvidia-smi'
+
+# The characters that XML 1.0 does not have, nor as a reference.
+_NOT_XML = re.compile('[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
 
 _GPU = re.compile(r'GPU [0-9]+: .*\(UUID: (?P<uuid>[^)]+)\)\s*')
 _LINK = re.compile(
@@ -61,68 +72,115 @@ class Gpu(NamedTuple):
     has_fabric: bool = False
 
 
-def gpus() -> tuple[Gpu, ...]:
-    """All GPUs that NVIDIA's driver has now.
+def gpus(
+    addresses: Iterable[pci_address.PciAddress] = (),
+) -> tuple[Gpu, ...]:
+    """The GPUs that NVIDIA's driver has now and that answer.
 
-    It takes seconds.
+    One GPU that is off the bus can end the tool, with or without a part of its
+    answer. Then each other is asked for on its own. It takes seconds, and
+    three minutes at most.
 
-    :raises DeviceError: the command fails, or its answer is unusable.
+    :param addresses: the GPUs that the driver should have
+    :raises DeviceError: no GPU is told.
     """
-    return parsed(_run('-q', '-x'), _run('nvlink', '-R'))
+    deadline = time.monotonic() + _ALL_S
+    all_gpus = frozenset(addresses)
+    found: dict[pci_address.PciAddress, Gpu] = {}
+    troubles: dict[str, None] = {}
+    for only in (None, *sorted(all_gpus)):
+        if only in found:
+            continue
+        which = ('-i', str(only)) if only else ()
+        try:
+            told = _told(which, all_gpus, deadline)
+        except exceptions.DeviceError as error:
+            troubles[str(error)] = None
+        else:
+            found |= {gpu.address: gpu for gpu in told}
+    if troubles and not found:
+        raise exceptions.DeviceError(reason.some(list(troubles), 2))
+    for trouble in troubles:
+        LOG.warning('GPUs are left out: %s', trouble)
+    return tuple(found.values())
 
 
-def _run(*arguments: str) -> str:
-    """:raises DeviceError: it fails, or its answer is too long"""
+def _told(
+    which: tuple[str, ...],
+    all_gpus: frozenset[pci_address.PciAddress],
+    deadline: float,
+) -> tuple[Gpu, ...]:
+    """:raises DeviceError: nothing is told of them, or of their links."""
+    listed = _run(deadline, '-q', '-x', *which)
+    told = parsed(listed.text, '')
+    if not told:
+        raise _failure(listed, '-q', '-x', *which)
+    links = _run(deadline, 'nvlink', '-R', *which)
+    if links.status:
+        # The links that are not told would be taken for down.
+        raise _failure(links, 'nvlink', '-R', *which)
+    return parsed(listed.text, links.text, all_gpus)
+
+
+def _run(deadline: float, *arguments: str) -> vendor_tool.Answer:
+    """:raises DeviceError: it has no end, or is not there"""
+    left_s = min(TIMEOUT_S, int(deadline - time.monotonic()))
     called = ' '.join((_COMMAND, *arguments))
-    try:
-        # It also ends the command's children.
-        answer, _errors = processutils.execute(
-            'timeout', '--kill-after=10', str(TIMEOUT_S), _COMMAND, *arguments
-        )
-    except processutils.ProcessExecutionError as error:
-        output = (error.stderr or error.stdout or '').strip()
+    if left_s <= 0:
         raise exceptions.DeviceError(
-            f'{called} has failed: exit status {error.exit_code}, '
-            f'{output[-500:]}'
-        ) from error
-    except OSError as error:
+            f'{called} is not called: {_ALL_S} s are over'
+        )
+    try:
+        return vendor_tool.run((_COMMAND, *arguments), left_s, most=MAX_ANSWER)
+    except (OSError, ValueError) as error:
         raise exceptions.DeviceError(
             f'{called} has failed: {error}'
         ) from error
-    if len(answer) > MAX_ANSWER:
-        raise exceptions.DeviceError(
-            f'{called} answers with {len(answer)} characters'
-        )
-    return str(answer)
 
 
-def parsed(xml: str, links: str) -> tuple[Gpu, ...]:
+def _failure(
+    answer: vendor_tool.Answer, *arguments: str
+) -> exceptions.DeviceError:
+    called = ' '.join((_COMMAND, *arguments))
+    return exceptions.DeviceError(
+        f'{called} has failed: exit status {answer.status}, '
+        f'{reason.printable(answer.said)}'
+    )
+
+
+def parsed(
+    xml: str,
+    links: str,
+    all_gpus: frozenset[pci_address.PciAddress] = frozenset(),
+) -> tuple[Gpu, ...]:
     """The GPUs of the answers of ``-q -x`` and ``nvlink -R``.
 
-    :raises DeviceError: the XML is none. A GPU that it tells wrongly is left
-        out.
+    The names of processes are bytes, and a lost GPU ends the XML in its
+    middle. So it is read as far as it can be. A GPU that it tells wrongly is
+    left out, and one whose end it does not tell.
+
+    :param all_gpus: functions that are GPUs, though the XML may lack them
     """
-    try:
-        root = etree.fromstring(
-            xml.encode(),
-            etree.XMLParser(
-                resolve_entities=False, no_network=True, load_dtd=False
-            ),
-        )
-    except etree.XMLSyntaxError as error:
-        raise exceptions.DeviceError(
-            f'{_COMMAND} -q -x answers with no XML: {error}'
-        ) from error
-    addresses = {}
-    for gpu in root.iterfind('gpu'):
+    found: dict[pci_address.PciAddress, etree._Element] = {}
+    # No GPU is within another. So what one says does not cost another.
+    for part in _NOT_XML.sub('\ufffd', xml).split('<gpu id=')[1:]:
+        content, end, _others = part.partition('</gpu>')
         try:
-            addresses[gpu] = _address(gpu.get('id', ''))
-        except exceptions.InvalidName:
+            gpu = etree.fromstring(f'<gpu id={content}{end}', _parser())
+            if end and gpu is not None:
+                found.setdefault(_address(gpu.get('id', '')), gpu)
+        except (etree.XMLSyntaxError, exceptions.InvalidName):
             continue
     ends = _ends(links)
     return tuple(
-        _gpu(gpu, address, ends, frozenset(addresses.values()))
-        for gpu, address in addresses.items()
+        _gpu(gpu, address, ends, all_gpus | found.keys())
+        for address, gpu in found.items()
+    )
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(
+        recover=True, resolve_entities=False, no_network=True, load_dtd=False
     )
 
 

@@ -13,17 +13,13 @@
 """Ask Fabric Manager for partitions of NVSwitches, as root.
 
 Each function runs one program to its end, one at a time on this host. It
-returns the exit status and what the program has written, with its errors.
+returns the exit status, and what the program has written. It is bounded: a
+list of 64 partitions of 16 GPUs has less than 400 KiB.
 """
 
 from collections.abc import Sequence
-import io
-import os
 import pathlib
-import select
-import subprocess
 import sys
-import time
 from typing import TypeVar
 
 from oslo_config import cfg
@@ -34,6 +30,7 @@ from nova_accel.privileged import arguments
 from nova_accel.privileged import fabric_library
 from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function
+from nova_accel.privileged import vendor_tool
 
 _T = TypeVar('_T')
 
@@ -47,18 +44,10 @@ RUN = pathlib.Path('/run')
 _PARTITIONS = range(64)
 _MAX_GPUS = 16
 
-#: A list of 64 partitions of 16 GPUs has less than 400 KiB.
-_MAX_OUTPUT = 1 << 20
-
 _LONGEST_S = 600
-_KILL_AFTER_S = 5
 
-#: The exit status of ``flock`` when another program still runs. Neither the
-#: tool's own statuses nor those of ``timeout`` are near it.
-BUSY = 200
-
-#: The exit statuses of ``timeout``: the time was over, or it had to kill.
-TIMED_OUT = (124, 137)
+BUSY = vendor_tool.BUSY
+TIMED_OUT = vendor_tool.TIMED_OUT
 
 
 @privileged.fabric_pctxt.entrypoint
@@ -176,64 +165,11 @@ def _function(text: str) -> str:
 
 
 def _run(timeout_s: float, *command: str) -> tuple[int, str]:
-    """Run a program after all others that were begun.
-
-    A program that a killed process has left still has the lock. It is waited
-    for, so it changes nothing after a later one.
-    """
-    seconds = arguments.seconds('timeout_s', timeout_s, _LONGEST_S)
-    lock = RUN / 'nova_accel-fabric.lock'
-    # Anybody who may read the file could hold the lock.
-    os.close(
-        os.open(
-            lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+    answer = vendor_tool.run(
+        command,
+        arguments.seconds('timeout_s', timeout_s, _LONGEST_S),
+        lock=RUN / 'nova_accel-fabric.lock',
     )
-    reader, writer = os.pipe()
-    with os.fdopen(reader, 'rb', buffering=0) as output:
-        try:
-            process = subprocess.Popen(  # noqa: S603
-                [  # noqa: S607
-                    'flock',
-                    f'--wait={seconds}',
-                    f'--conflict-exit-code={BUSY}',
-                    str(lock),
-                    # It ends the program's children, too.
-                    'timeout',
-                    f'--kill-after={_KILL_AFTER_S}',
-                    str(seconds),
-                    *command,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=writer,
-                stderr=subprocess.STDOUT,
-            )
-        finally:
-            os.close(writer)
-        try:
-            said = _read(output, 2 * seconds + 2 * _KILL_AFTER_S)
-            return process.wait(_KILL_AFTER_S), said.decode(errors='replace')
-        except subprocess.TimeoutExpired as error:
-            raise TimeoutError(f'{command[0]} cannot be ended') from error
-        finally:
-            process.kill()
-
-
-def _read(stream: io.RawIOBase, timeout_s: float) -> bytes:
-    """All that a program writes.
-
-    :raises ValueError: it is more than any list has.
-    :raises TimeoutError: it goes on for too long.
-    """
-    deadline = time.monotonic() + timeout_s
-    found = b''
-    while True:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0 or not select.select([stream], [], [], left_s)[0]:
-            raise TimeoutError(f'no end of output after {timeout_s} s')
-        chunk = stream.read(65536)
-        if not chunk:
-            return found
-        found += chunk
-        if len(found) > _MAX_OUTPUT:
-            raise ValueError(f'more than {_MAX_OUTPUT} bytes of output')
+    # A list is on the standard output alone, a failure on either.
+    errors = answer.errors if answer.status else b''
+    return answer.status, answer.text + errors.decode(errors='replace')

@@ -23,10 +23,7 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
-
-from oslo_concurrency import processutils
 
 from nova_accel import privileged
 from nova_accel.model import bitstream_format
@@ -34,6 +31,7 @@ from nova_accel.privileged import arguments
 from nova_accel.privileged import bitstream_file
 from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function
+from nova_accel.privileged import vendor_tool
 
 #: The mount point of sysfs; callers cannot choose it.
 SYSFS = pathlib.Path('/sys')
@@ -52,14 +50,8 @@ _MANAGER = re.compile(r'fpga[0-9]{1,6}')
 
 _LONGEST_S = 24 * 3600
 
-#: Exit statuses: coreutils' timeout ended the command, or had to kill it;
-#: flock waited in vain.
-TIMED_OUT = (124, 137)
-BUSY = 75
-
-# How long a command may take to end when asked to, and when killed.
-_KILL_AFTER_S = 10
-_GIVE_UP_AFTER_S = 30
+TIMED_OUT = vendor_tool.TIMED_OUT
+BUSY = vendor_tool.BUSY
 
 
 @contextlib.contextmanager
@@ -245,39 +237,16 @@ def _private_copy(bitstream: str, name: str) -> Iterator[pathlib.Path]:
 
 
 def _run(
-    address: str, timeout_s: float, *command: str, text: str | None = None
+    address: str, timeout_s: float, *command: str, text: str = ''
 ) -> None:
     """Run a command that changes a card, one at a time for each card.
 
-    A command that a killed process left still has the lock, and is waited for.
-
     :param text: the command's input
     """
-    seconds = arguments.seconds('timeout_s', timeout_s, _LONGEST_S)
-    lock = RUN / f'nova_accel-{address}.lock'
-    # Anybody who may read the file could hold the lock. flock would create it
-    # readable for all.
-    os.close(
-        os.open(
-            lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
-    )
-    try:
-        processutils.execute(
-            'flock',
-            f'--wait={seconds}',
-            f'--conflict-exit-code={BUSY}',
-            str(lock),
-            # Unlike processutils' own timeout it also ends the command's
-            # children.
-            'timeout',
-            f'--kill-after={_KILL_AFTER_S}',
-            str(seconds),
-            *command,
-            process_input=text,
-            timeout=2 * seconds + _GIVE_UP_AFTER_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(
-            f'{command[0]} cannot be ended: the kernel is still working'
-        ) from error
+    vendor_tool.run(
+        command,
+        arguments.seconds('timeout_s', timeout_s, _LONGEST_S),
+        most=None,
+        lock=RUN / f'nova_accel-{address}.lock',
+        text=text,
+    ).check(command)

@@ -31,6 +31,7 @@ from nova_accel.host import nvidia_smi
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import pci_address
 from nova_accel.model.links import nvlink_peers
 from nova_accel.virt.publishing import link_memory
 
@@ -48,14 +49,16 @@ _DRIVER = 'nvidia'
 class GpuLinks:
     """All that is known of the GPUs of one host.
 
-    :param ask: tells the GPUs that NVIDIA's driver has
+    :param ask: tells those of some GPUs that answer
     """
 
     def __init__(
         self,
         sysfs: sysfs_tree.Sysfs,
         memory: link_memory.LinkMemory,
-        ask: Callable[[], Sequence[nvidia_smi.Gpu]] = nvidia_smi.gpus,
+        ask: Callable[
+            [Collection[pci_address.PciAddress]], Sequence[nvidia_smi.Gpu]
+        ] = nvidia_smi.gpus,
     ) -> None:
         self._sysfs = sysfs
         self._memory = memory
@@ -70,11 +73,12 @@ class GpuLinks:
 
         :param devices: GPUs of NVIDIA
         """
-        here = {
-            str(device.address): identity(device)
+        asked = {
+            device.address: identity(device)
             for device in devices
             if self._has_driver(device)
         }
+        here = {str(address): serial for address, serial in asked.items()}
         if not here:
             return
         known = self._memory.read()
@@ -92,7 +96,7 @@ class GpuLinks:
         self._asked_at = time.monotonic()
         self._asked_for = unknown
         try:
-            told = {str(gpu.address): gpu for gpu in self._ask()}
+            told = {str(gpu.address): gpu for gpu in self._ask(asked.keys())}
         except exceptions.DeviceError as error:
             LOG.warning('The NVLinks of the GPUs are not learnt: %s', error)
             return

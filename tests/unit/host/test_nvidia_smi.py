@@ -10,9 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-from unittest import mock
+import os
+import pathlib
 
-from oslo_concurrency import processutils
+import fixtures
 import testtools
 
 from nova_accel import exceptions
@@ -83,11 +84,38 @@ class TestParsed(testtools.TestCase):
         )
         self.assertEqual((nvidia_smi.Gpu(address(1), None),), found)
 
-    def test_no_xml(self):
-        for text in ('', 'No devices were found', '<gpu>'):
-            self.assertRaises(
-                exceptions.DeviceError, nvidia_smi.parsed, text, LINKS
+    def test_no_gpu(self):
+        for text in ('', 'No devices were found', '<gpu>', '<gpu id='):
+            self.assertEqual((), nvidia_smi.parsed(text, LINKS))
+
+    def test_what_is_no_xml_costs_no_gpu(self):
+        expected = nvidia_smi.parsed(XML, LINKS)
+        for junk in (
+            '\ufffd',
+            '\0\x1b[2J\udcff',
+            'a<b & "c" \'d\'',
+            '<process>&#0;&#xd800;</proces>',
+            '</processes></gpus><!-- ]]> <![CDATA[',
+            '<?xml version="1.0"?>',
+        ):
+            text = XML.replace('</gpu>', f'<name>{junk}</name></gpu>', 1)
+            self.assertEqual(
+                expected, nvidia_smi.parsed(text, LINKS), repr(junk)
             )
+
+    def test_a_gpu_whose_end_is_missing(self):
+        lost = 'GPU is lost.  Reboot the system to recover this GPU\n'
+        _first, *others = nvidia_smi.parsed(XML, LINKS)
+        found = nvidia_smi.parsed(XML.replace('</gpu>', lost, 1), LINKS)
+        self.assertEqual(
+            [(gpu.address, gpu.module_id) for gpu in others],
+            [(gpu.address, gpu.module_id) for gpu in found],
+        )
+        cut = XML[: XML.index('<gpu id="00000000:52')] + '<gpu id="0000'
+        self.assertEqual(
+            [address(0x1B), address(0x43)],
+            [gpu.address for gpu in nvidia_smi.parsed(cut + lost, LINKS)],
+        )
 
     def test_entities_are_not_followed(self):
         found = nvidia_smi.parsed(
@@ -100,37 +128,124 @@ class TestParsed(testtools.TestCase):
 
 
 class TestGpus(testtools.TestCase):
-    def gpus(self, **execute):
-        with mock.patch.object(
-            processutils, 'execute', autospec=True, **execute
-        ) as self.execute:
-            return nvidia_smi.gpus()
+    """With a program that answers as the real one does."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.useFixture(
+            fixtures.EnvironmentVariable(
+                'PATH', f'{self.directory}:{os.environ["PATH"]}'
+            )
+        )
+        self.log = self.directory / 'log'
+        self.answer('', XML)
+        self.answer('nvlink', LINKS)
+
+    def answer(self, name, output, status=0):
+        """Answer the arguments that begin so, the longest first."""
+        (self.directory / f'answer {name}').write_bytes(
+            output if isinstance(output, bytes) else output.encode()
+        )
+        (self.directory / f'status {name}').write_text(str(status))
+        self.program(
+            f'cd {self.directory}; case "$*" in\n'
+            + ''.join(
+                f'{key!r}*) n={key!r};;\n'
+                for key in sorted(
+                    (
+                        path.name.removeprefix('answer ')
+                        for path in self.directory.glob('answer *')
+                    ),
+                    key=len,
+                    reverse=True,
+                )
+            )
+            + 'esac\ncat "answer $n"; exit $(cat "status $n")'
+        )
+
+    def program(self, text):
+        path = self.directory / 'nvidia-smi'
+        path.write_text(f'#!/bin/sh\necho "$*" >>{self.log}\n{text}\n')
+        path.chmod(0o755)
+
+    def alone(self, bus, number):
+        """Answer for one GPU, with what it says among all."""
+        self.answer(
+            f'-q -x -i 0000:{bus}:00.0',
+            f'<log><gpu {XML.split("<gpu ")[number]}',
+        )
+        self.answer(f'nvlink -R -i 0000:{bus}:00.0', LINKS)
 
     def test_both_commands(self):
+        self.assertEqual(nvidia_smi.parsed(XML, LINKS), nvidia_smi.gpus())
         self.assertEqual(
-            nvidia_smi.parsed(XML, LINKS),
-            self.gpus(side_effect=[(XML, ''), (LINKS, '')]),
+            ['-q -x', 'nvlink -R'], self.log.read_text().splitlines()
         )
+
+    def test_the_name_of_a_process(self):
+        self.answer(
+            '',
+            XML.encode().replace(
+                b'</gpu>',
+                b'<process_name>\xff\x01\x1b[0m</process_name></gpu>',
+            ),
+        )
+        self.assertEqual(nvidia_smi.parsed(XML, LINKS), nvidia_smi.gpus())
+
+    def test_one_is_lost(self):
+        """The tool says nothing of the others, or a part of it."""
+        lost = (
+            'Unable to determine the device handle for GPU0000:1B:00.0: '
+            'GPU is lost.  Reboot the system to recover this GPU\n'
+        )
+        self.alone('43', 2)
+        self.alone('52', 3)
+        everything = nvidia_smi.parsed(XML, LINKS)[1:]
+        for output in (
+            lost,
+            XML.replace('</gpu>', lost, 1),
+            XML.partition('<gpu id="00000000:52')[0].replace('</gpu>', lost, 1)
+            + lost,
+        ):
+            for status in (15, 255):
+                self.answer('', output, status)
+                self.answer('nvlink -R -i 0000:1b', lost, status)
+                self.answer('-q -x -i 0000:1b', lost, status)
+                found = nvidia_smi.gpus(map(address, (0x1B, 0x43, 0x52)))
+                self.assertEqual(
+                    [(gpu.address, gpu.module_id) for gpu in everything],
+                    [(gpu.address, gpu.module_id) for gpu in found],
+                )
+
+    def test_links_that_are_not_told_are_not_down(self):
+        self.answer('nvlink', 'GPU is lost', 15)
+        self.alone('43', 2)
+        found = nvidia_smi.gpus([address(0x43), address(0x52)])
+        # The other end is a GPU, though it is not told: no NVSwitch.
         self.assertEqual(
-            [
-                ('nvidia-smi', '-q', '-x'),
-                ('nvidia-smi', 'nvlink', '-R'),
-            ],
-            [call.args[3:] for call in self.execute.mock_calls],
+            (
+                nvidia_smi.Gpu(
+                    address(0x43), None, frozenset({address(0x52)}), False
+                ),
+            ),
+            found,
         )
 
     def test_failures(self):
-        for failure, text in (
-            (
-                processutils.ProcessExecutionError(
-                    stdout='no driver', exit_code=9
-                ),
-                'exit status 9, no driver',
-            ),
-            (FileNotFoundError(2, 'No such file'), 'No such file'),
-            ([('x' * (nvidia_smi.MAX_ANSWER + 1), '')], 'characters'),
+        for program, text in (
+            ('echo no driver; exit 9', 'exit status 9, no driver'),
+            ('exit 0', 'exit status 0'),
+            ('printf "\\033[2J" >&2; exit 1', r'\x1b'),
+            ('exec sleep 60', 'exit status 124'),
+            ('exec cat /dev/zero', 'bytes of output'),
         ):
-            error = self.assertRaises(
-                exceptions.DeviceError, self.gpus, side_effect=failure
+            self.program(program)
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    'nova_accel.host.nvidia_smi.TIMEOUT_S',
+                    1 if 'sleep' in program else 20,
+                )
             )
+            error = self.assertRaises(exceptions.DeviceError, nvidia_smi.gpus)
             self.assertIn(text, str(error))

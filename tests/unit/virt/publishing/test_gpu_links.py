@@ -68,8 +68,9 @@ class GpuLinksTestCase(testtools.TestCase):
             self.fake.sysfs, link_memory.LinkMemory(self.path), self.ask
         )
 
-    def ask(self):
+    def ask(self, addresses):
         self.calls += 1
+        self.asked = set(addresses)
         if isinstance(self.told, Exception):
             raise self.told
         return tuple(self.told.values())
@@ -96,6 +97,7 @@ class TestLearn(GpuLinksTestCase):
         self.links.learn(gpus)
         known = {'gpu1': 4, 'gpu2': None}
         self.assertEqual(known, self.links.module_ids(gpus))
+        self.assertEqual({address(1), address(2)}, self.asked)
         self.bind('vfio-pci', 1, 2)
         self.start()
         self.links.learn(gpus)

@@ -18,6 +18,7 @@ whole, except for the bridges above it
 functions and mediated devices along.
 """
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Set
 
@@ -58,29 +59,52 @@ def unit(
     return (function.address, *sorted(others - {function.address}))
 
 
-def check(
+def refusals(
     device: hardware.Device,
     host: libvirt_devices.HostDevices,
+    held: Set[str] = frozenset(),
     line_keys: Set[str] = frozenset(),
-) -> None:
-    """Check that each unit of a device can be attached to a guest.
+) -> dict[str, str]:
+    """Why units of a device cannot be attached to a guest.
 
+    If units share a function, all but the first are refused.
+
+    :param held: the uuids of the attach handles that instances hold; they only
+        have to be there
     :param line_keys: the keys that the device's driver reads, see
         :attr:`nova_accel.drivers.base.Driver.line_keys`; the cure is one of
         them
-    :raises DeviceError: a unit cannot be, or two units share a function.
+    :returns: uuid of an attach handle -> the reason
     """
+    found = {}
     seen: set[pci_address.PciAddress] = set()
     for handle in device.handles:
-        if handle.type is attach_handle.HandleType.MDEV:
-            _present(handle.address, host)
-        for address in handle.functions:
-            if address in seen:
-                raise exceptions.DeviceError(
-                    f'{address} is in two of its units'
-                )
-            seen.add(address)
-            _check_function(_present(address, host), handle, host, line_keys)
+        try:
+            parts = [
+                _present(address, host)
+                for address in handle.functions or (handle.address,)
+            ]
+            if handle.functions and handle.uuid not in held:
+                _check_unit(handle, parts, seen, host, line_keys)
+        except exceptions.DeviceError as error:
+            found[handle.uuid] = str(error)
+        seen.update(handle.functions)
+    return found
+
+
+def _check_unit(
+    handle: attach_handle.AttachHandle,
+    parts: Iterable[pci_function.PciFunction],
+    seen: Set[pci_address.PciAddress],
+    host: libvirt_devices.HostDevices,
+    line_keys: Set[str],
+) -> None:
+    for function in parts:
+        if function.address in seen:
+            raise exceptions.DeviceError(
+                f'{function.address} is in two of its units'
+            )
+        _check_function(function, handle, host, line_keys)
 
 
 def _present(

@@ -237,11 +237,16 @@ class _Search:
         # The parts of a refused device are no devices of their own.
         self._owners.update(dict.fromkeys(device.addresses, owner))
         self._check_not_novas(self._claims.on_device(device, self._host))
-        attachable.check(device, self._host, line_keys)
-        region_types.check(device, self.devices)
-        self.devices.append(
-            self._without_the_hosts(self._free_units(device, spec), spec)
+        device = self._without(
+            device,
+            spec,
+            attachable.refusals(
+                device, self._host, self._in_use.held, line_keys
+            ),
         )
+        region_types.check(device, self.devices)
+        device = self._without(device, spec, self._of_others(device))
+        self.devices.append(self._without_the_hosts(device, spec))
         self.lines[device.name] = spec
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
 
@@ -291,32 +296,14 @@ class _Search:
                     f'{self._uses[card, other]}'
                 )
 
-    def _free_units(
-        self, device: hardware.Device, spec: device_spec.DeviceSpec
-    ) -> hardware.Device:
-        """The device without the units that guests have and nobody holds.
-
-        :raises DeviceError: none is left.
-        """
-        reasons = []
-        deployables = []
-        for deployable in device.deployables:
-            free = []
-            for handle in deployable.handles:
-                reason = self._refusal(handle)
-                if reason is None:
-                    free.append(handle)
-                else:
-                    reasons.append(reason)
-            if free or not deployable.handles:
-                deployables.append(
-                    dataclasses.replace(deployable, handles=tuple(free))
-                )
-        if reasons and not deployables:
-            raise exceptions.DeviceError('; '.join(reasons))
-        for reason in reasons:
-            self._refuse(device.address, spec, reason)
-        return dataclasses.replace(device, deployables=tuple(deployables))
+    def _of_others(self, device: hardware.Device) -> dict[str, str]:
+        """The units that guests have and nobody holds, with their reasons."""
+        return {
+            handle.uuid: self._in_use.refused[part]
+            for handle in device.handles
+            for part in handle.parts
+            if part in self._in_use.refused
+        }
 
     def _without_the_hosts(
         self, device: hardware.Device, spec: device_spec.DeviceSpec
@@ -331,44 +318,49 @@ class _Search:
             for address in handle.functions
             if (reason := self._why_the_hosts(address)) is not None
         }
-        if not reasons:
-            return device
-        if all(handle.uuid in reasons for handle in device.handles):
+        if reasons and all(
+            handle.uuid in reasons for handle in device.handles
+        ):
             return dataclasses.replace(
                 device, fault=device.fault or '; '.join(reasons.values())
             )
-        for reason in reasons.values():
-            self._refuse(device.address, spec, reason)
-        return dataclasses.replace(
-            device,
-            deployables=tuple(
-                dataclasses.replace(
-                    deployable,
-                    handles=tuple(
-                        handle
-                        for handle in deployable.handles
-                        if handle.uuid not in reasons
-                    ),
+        return self._without(device, spec, reasons)
+
+    def _without(
+        self,
+        device: hardware.Device,
+        spec: device_spec.DeviceSpec,
+        reasons: Mapping[str, str],
+    ) -> hardware.Device:
+        """The device without some of its units, which are refused.
+
+        :param reasons: the uuid of an attach handle -> why
+        :raises DeviceError: none is left.
+        """
+        if not reasons:
+            return device
+        deployables = []
+        for deployable in device.deployables:
+            left = tuple(
+                handle
+                for handle in deployable.handles
+                if handle.uuid not in reasons
+            )
+            if left or not deployable.handles:
+                deployables.append(
+                    dataclasses.replace(deployable, handles=left)
                 )
-                for deployable in device.deployables
-            ),
-        )
+        why = '; '.join(dict.fromkeys(reasons.values()))
+        if not deployables:
+            raise exceptions.DeviceError(why)
+        self._refuse(device.address, spec, why)
+        return dataclasses.replace(device, deployables=tuple(deployables))
 
     def _why_the_hosts(self, address: pci_address.PciAddress) -> str | None:
         try:
             return self._used_by_host.reason(address)
         except exceptions.DeviceError as error:
             return str(error)
-
-    def _refusal(self, handle: attach_handle.AttachHandle) -> str | None:
-        return next(
-            (
-                self._in_use.refused[part]
-                for part in handle.parts
-                if part in self._in_use.refused
-            ),
-            None,
-        )
 
 
 def _identified(

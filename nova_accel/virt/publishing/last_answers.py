@@ -14,14 +14,12 @@
 
 from collections.abc import Iterable
 from collections.abc import Set
-import contextlib
 import functools
 
 from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
@@ -75,8 +73,7 @@ class LastAnswers:
         """The answer of a driver, with all that instances hold of the device.
 
         :param held: the uuids of the attach handles that instances hold
-        :returns: as :meth:`nova_accel.drivers.base.Driver.discover`; perhaps
-            with units that cannot be attached, if no instance holds any of it
+        :returns: as :meth:`nova_accel.drivers.base.Driver.discover`
         :raises DeviceError, InvalidName: the driver refuses the function, and
             no instance holds any of it.
         """
@@ -87,33 +84,23 @@ class LastAnswers:
         ):
             last = None
         is_there = functools.partial(_is_there, host)
-        found = None
         try:
             found = driver.discover(function, spec, host)
-            if found is not None:
-                attachable.check(found, host)
         except (exceptions.DeviceError, exceptions.InvalidName) as error:
             kept = last and held_units.kept(last, held, is_there, str(error))
-            if last is not None and kept is not None:
-                LOG.info(
-                    '%s stays as it was, because instances hold units of it: '
-                    '%s',
-                    function.address,
-                    error,
-                )
-                self._last[function.address] = last, spec
-                return kept
-            if found is None:
+            if last is None or kept is None:
                 raise
+            LOG.info(
+                '%s stays as it was, because instances hold units of it: %s',
+                function.address,
+                error,
+            )
+            self._last[function.address] = last, spec
+            return kept
         if found is None:
             return None
         if last is not None:
-            completed = held_units.completed(found, last, held, is_there)
-            # A unit that cannot be attached must not cost the others.
-            with contextlib.suppress(exceptions.DeviceError):
-                if completed != found:
-                    attachable.check(completed, host)
-                    found = completed
+            found = held_units.completed(found, last, held, is_there)
         self._last[function.address] = found, spec
         return found
 

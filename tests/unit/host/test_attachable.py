@@ -14,7 +14,6 @@ import json
 
 import testtools
 
-from nova_accel import exceptions
 from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
@@ -129,18 +128,23 @@ class TestUnit(testtools.TestCase):
         )
 
 
-class TestCheck(testtools.TestCase):
+class TestRefusals(testtools.TestCase):
     line_keys = frozenset({'unit'})
 
+    def refusals(self, host, *handles, held=()):
+        return attachable.refusals(
+            a_device(*handles), host, {*held}, self.line_keys
+        )
+
     def check(self, host, *handles):
-        attachable.check(a_device(*handles), host, self.line_keys)
+        self.assertEqual({}, self.refusals(host, *handles))
 
     def assert_refused(self, host, *handles, texts):
-        error = self.assertRaises(
-            exceptions.DeviceError, self.check, host, *handles
-        )
+        """The last of the units alone is."""
+        found = self.refusals(host, *handles)
+        self.assertEqual([handles[-1].uuid], [*found])
         for text in texts:
-            self.assertIn(text, str(error))
+            self.assertIn(text, found[handles[-1].uuid])
 
     def test_alone_in_its_iommu_group(self):
         self.check(a_host(a_function(SLOT[0])), a_handle(SLOT[0]))
@@ -303,6 +307,21 @@ class TestCheck(testtools.TestCase):
             a_handle(SLOT[0]),
             a_handle(SLOT[1], SLOT[0]),
             texts=[SLOT[0], 'two of its units'],
+        )
+
+    def test_a_held_unit_only_has_to_be_there(self):
+        shares = a_function(SLOT[0], SLOT[1])
+        handle, gone = a_handle(SLOT[0]), a_handle(SLOT[2])
+        self.assertEqual(
+            [gone.uuid],
+            [
+                *self.refusals(
+                    a_host(shares),
+                    handle,
+                    gone,
+                    held=[handle.uuid, gone.uuid],
+                )
+            ],
         )
 
     def test_mdevs_of_one_card_are_many_units(self):

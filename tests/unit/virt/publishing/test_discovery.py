@@ -40,6 +40,7 @@ from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers
 
+OTHER = '0000:3e:00.0'
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 GOLDEN = pathlib.Path(__file__).with_name('simulated_host.json')
 GPU, FPGA, QAT = '0000:81:00.0', '0000:82:00.0', '0000:83:00.0'
@@ -362,6 +363,29 @@ class EmptyHostTestCase(DiscoveryTestCase):
     def a_gpu(self, address, *group, **facts):
         return pci_functions.function(
             address, '10de', '2235', with_functions=group, **facts
+        )
+
+
+class TestOneBadUnit(EmptyHostTestCase):
+    def test_the_others_are_offered(self):
+        card, *parts = pci_functions.virtual_functions(
+            self.a_gpu('0000:3d:00.0'), 3, '2236'
+        )
+        parts[1] = dataclasses.replace(
+            parts[1],
+            iommu_members=(parts[1].address, self.a_gpu(OTHER).address),
+        )
+        self.add(card, *parts, self.a_gpu(OTHER))
+        inventory = self.discover(
+            a_line(address=str(card.address), driver='fake', type='FPGA')
+        )
+        (device,) = inventory.devices
+        self.assertEqual(
+            [parts[0].address, parts[2].address],
+            [handle.address for handle in device.handles],
+        )
+        self.assert_refused(
+            inventory, str(parts[1].address), 'shares the IOMMU group', OTHER
         )
 
 

@@ -247,15 +247,15 @@ class TestParts(HandOverTestCase):
             address=self.CARD, driver='fake', type='FPGA'
         )
         self.make(count=3)
-        before = self.look(line)
-        (device,) = before.devices
+        (device,) = self.look(line).devices
         _one, two, three = device.handles
         self.holds = {two.uuid}
         self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
         after = self.look(line)
-        self.assert_kept(before, after, two.uuid)
         (device,) = after.devices
         self.assertEqual([two, three], list(device.handles))
+        self.assertIsNone(device.fault)
+        self.assert_refused(after, self.CARD, '0000:3d:00.1 is not among')
 
     def test_functions_that_the_line_of_their_card_offers(self):
         line = test_discovery.a_line(

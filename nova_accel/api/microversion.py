@@ -18,11 +18,14 @@ import functools
 from typing import Any
 
 import microversion_parse
-from microversion_parse import middleware
+from oslo_log import log as logging
 import webob
 import webob.exc
 
 from nova_accel.api import errors
+from nova_accel.model import reason
+
+LOG = logging.getLogger(__name__)
 
 WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -53,17 +56,15 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
     All answers say which versions are served, as Cyborg's do. The answers of
     the application also have ``OpenStack-API-Version`` and ``Vary``.
     """
-    refusing = middleware.MicroversionMiddleware(
-        application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal
-    )
 
     def wrapped(
         environ: dict[str, Any], start_response: Any
     ) -> Iterable[bytes]:
-        # WebOb writes a refusal in HTML unless the client prefers JSON. The
-        # API has JSON only.
+        # WebOb writes an error in HTML unless the client prefers JSON. The API
+        # has JSON only.
         environ['HTTP_ACCEPT'] = 'application/json'
-        version = _served(environ.get(_HEADER, ''))
+        text = environ.get(_HEADER)
+        version = _served(text)
         more_headers = _RANGE
         if version is not None:
             environ[_ENVIRON_KEY] = version
@@ -82,26 +83,62 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
             return start_response(status, [*headers, *more_headers], *more)
 
         answer: Iterable[bytes] = (
-            refusing if version is None else application
+            _refusal(_asked(text)) if version is None else application
         )(environ, start)
         return answer
 
     return wrapped
 
 
-# The middleware would make objects of each request and answer to find it out.
+# It would be found out again for each request.
 @functools.lru_cache(_MOST_TEXTS)
-def _served(text: str) -> Any | None:
+def _served(text: str | None) -> microversion_parse.Version | None:
     """The version that a request asks for, if it is served.
 
-    :param text: of the header ``OpenStack-API-Version``; it may be empty
+    :param text: of the header ``OpenStack-API-Version``, None without it
     """
+    asked = _asked(text)
     try:
-        return microversion_parse.extract_version(
-            {microversion_parse.STANDARD_HEADER: text}, SERVICE_TYPE, VERSIONS
-        )
-    except (TypeError, ValueError):
+        version = microversion_parse.parse_version_string(asked)
+    except TypeError:
         return None
+    if str(version) not in VERSIONS:
+        return None
+    if text is not None and _is_bare(text):
+        LOG.warning(
+            'A client sends OpenStack-API-Version: %s, without the service '
+            'type. It should send %s %s.',
+            reason.printable(text),
+            SERVICE_TYPE,
+            asked,
+        )
+    return version
+
+
+def _asked(text: str | None) -> str:
+    """The version that a request asks for, which may be no version at all.
+
+    Like Cyborg, it takes a text without any service type for a version
+    (``cyborg/api/controllers/base.py``).
+    """
+    if text is None:
+        return VERSIONS[0]
+    version = _named(text)
+    if version is None:
+        version = text.strip() if _is_bare(text) else VERSIONS[0]
+    return VERSIONS[-1] if version.lower() == 'latest' else version
+
+
+def _named(text: str) -> str | None:
+    """The version after this service's type."""
+    return microversion_parse.get_version(
+        {microversion_parse.STANDARD_HEADER: text}, SERVICE_TYPE
+    )
+
+
+def _is_bare(text: str) -> bool:
+    """Whether the text names no service, not even another one."""
+    return all(len(part.split()) < 2 for part in text.split(','))
 
 
 def is_at_least(request: webob.Request, least: str) -> bool:
@@ -119,30 +156,23 @@ def require(request: webob.Request, least: str) -> None:
         )
 
 
-def _refusal(
-    body: str, status: str, title: str, environ: dict[str, Any]
-) -> dict[str, str]:
+def _refusal(asked: str) -> webob.Response:
     """Cyborg's words for a version that is not served."""
-    version = (
-        microversion_parse.get_version(
-            webob.Request(environ).headers, SERVICE_TYPE
-        )
-        or ''
-    )
-    code = int(status.split()[0])
     served = (
         f'The supported version range is: [{VERSIONS[0]}, {VERSIONS[-1]}].'
     )
-    if code == webob.exc.HTTPBadRequest.code:
-        reason = f'Version {version} is malformed. {served}'
-    elif version.split('.')[0] == VERSIONS[0].split('.')[0]:
-        reason = (
-            f'Version {version} was requested but the minor version is '
-            f'not supported by this service. {served}'
-        )
+    try:
+        version = microversion_parse.parse_version_string(asked)
+    except TypeError:
+        described = f'Version {asked} is malformed. {served}'
     else:
-        reason = (
-            f'Mutually exclusive versions requested. Version {version} '
+        described = (
+            f'Version {asked} was requested but the minor version is not '
+            f'supported by this service. {served}'
+            if version.major
+            == microversion_parse.parse_version_string(VERSIONS[0]).major
+            else f'Mutually exclusive versions requested. Version {asked} '
             f'requested but not supported by this service. {served}'
         )
-    return errors.refusal(code, title, reason)
+    fault = webob.exc.HTTPNotAcceptable
+    return errors.refused(fault.code, fault.title, described)

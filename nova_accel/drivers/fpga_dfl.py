@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import pathlib
 
 from nova_accel import exceptions
+from nova_accel import privileged
 from nova_accel.drivers import fpga
 from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import fpga_region
@@ -40,6 +41,10 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
     type. The engine's ``bitstream_id`` (``sysfs-platform-dfl-fme``) is the
     image of the card's static part. The port cannot be read while a guest has
     it.
+
+    Virtual functions of cards with the Open FPGA Stack have no port. Their
+    BAR 0 begins with the accelerator's header (``opae-libs/plugins/vfio`` of
+    OPAE), which a process of root reads.
 
     OPAE's ``fpgasupdate`` programs the card. Like ``fpgaconf`` it knows only
     one region, and it refuses one whose port is in use
@@ -71,13 +76,8 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
         self, device: hardware.Device, region: programmable.Region
     ) -> str:
         types = {
-            address: _afu_id(self._sysfs, address)
-            for address in (
-                handle.address
-                for deployable in device.deployables
-                if deployable.region == region.name
-                for handle in deployable.handles
-            )
+            address: self._accelerator(address)
+            for address in _accelerators(device, region)
         }
         if not types or None in types.values():
             silent = [
@@ -103,6 +103,15 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
             raise fpga_programming.refusal(
                 device, region, 'OPAE programs cards of one region only'
             )
+        for address in _accelerators(device, region):
+            if not (self._has_port(address) or self._has_bar(address)):
+                raise fpga_programming.refusal(
+                    device,
+                    region,
+                    f'{address} could not tell what it holds afterwards: it '
+                    'has neither a dfl-port nor a BAR 0 that the host can '
+                    'read. Unbind it from vfio-pci',
+                )
         try:
             wanted = bitstream_format.gbs_types(
                 privileged_fpga.head(bitstream)
@@ -121,6 +130,30 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
         )
         fpga_programming.check(
             device, region, self.loaded(device, region), wanted
+        )
+
+    def _accelerator(self, address: pci_address.PciAddress) -> str | None:
+        """The id of a function's accelerator, None if it does not say.
+
+        :raises DeviceError: it cannot be read.
+        """
+        if self._has_port(address) or not self._has_bar(address):
+            return _afu_id(self._sysfs, address)
+        try:
+            return privileged_fpga.afu_id(str(address))
+        except privileged.ERRORS as error:
+            raise exceptions.DeviceError(
+                f'{address} does not say what it holds: {error}'
+            ) from error
+
+    def _has_port(self, address: pci_address.PciAddress) -> bool:
+        return any(True for _ in _below(self._sysfs, address, 'dfl-port.'))
+
+    def _has_bar(self, address: pci_address.PciAddress) -> bool:
+        """Whether the host can read BAR 0; a guest may have it otherwise."""
+        driver = self._sysfs.link(address, 'driver') or ''
+        return 'vfio' not in driver and (
+            'resource0' in self._sysfs.names(address)
         )
 
     def attributes(
@@ -143,6 +176,18 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
             if (errors or '').strip('0x'):
                 return f'it has catastrophic or fatal errors: {errors}'
         return None
+
+
+def _accelerators(
+    device: hardware.Device, region: programmable.Region
+) -> list[pci_address.PciAddress]:
+    """The functions of the accelerators in a region."""
+    return [
+        handle.address
+        for deployable in device.deployables
+        if deployable.region == region.name
+        for handle in deployable.handles
+    ]
 
 
 def _afu_id(

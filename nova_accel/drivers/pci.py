@@ -14,6 +14,7 @@
 """Whole PCI functions, physical or virtual, handed to guests as they are."""
 
 from collections.abc import Iterable
+import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
@@ -23,6 +24,7 @@ from nova_accel.host import attachable
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
+from nova_accel.host import vfio_denylist
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
@@ -88,8 +90,21 @@ class PciDriver(base.Driver):
             physical_network=spec.physical_network,
             further_functions=tuple(others),
         )
-        return known.device(
-            [known.deployable('function', [handle])], pooled=True
+        return dataclasses.replace(
+            known.device(
+                [known.deployable('function', [handle])], pooled=True
+            ),
+            fault=next(
+                filter(
+                    None,
+                    (
+                        vfio_denylist.reason(self._sysfs, host.functions[each])
+                        for each in handle.functions
+                        if each in host.functions
+                    ),
+                ),
+                None,
+            ),
         )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:

@@ -19,11 +19,13 @@ change it after it was checked.
 
 from collections.abc import Iterator
 import contextlib
+import mmap
 import os
 import pathlib
 import re
 import shutil
 import tempfile
+import uuid
 
 from nova_accel import privileged
 from nova_accel.model import bitstream_format
@@ -45,6 +47,9 @@ RUN = pathlib.Path('/run')
 
 #: The directory of the tools in AMD's packages.
 _XRT = '/opt/xilinx/xrt/bin'
+
+# The type in bits 63:60 of a feature's header.
+_OF_ACCELERATOR = 1
 
 _MANAGER = re.compile(r'fpga[0-9]{1,6}')
 
@@ -180,6 +185,40 @@ def xbmgmt(address: str, shell: str, timeout_s: float) -> None:
             '--shell',
             str(copy),
         )
+
+
+@privileged.fpga_pctxt.entrypoint
+@_naming_files()
+def afu_id(address: str) -> str:
+    """The id of the accelerator that a function's BAR 0 begins with.
+
+    The form is that of the kernel's ``Documentation/fpga/dfl.rst``: a header
+    of type 1, then the low and the high half of the id, 64 bits each.
+
+    :param address: the function that guests get; no guest may have it
+    :returns: a uuid with hyphens
+    :raises ValueError: an argument is wrong, a guest may have the function,
+        or there is no such header.
+    :raises OSError: there is no such function, or the kernel refuses.
+    """
+    name = pci_function.address(address)
+    offered.check(SYSFS, name)
+    driver = SYSFS / 'bus/pci/devices' / name / 'driver'
+    if driver.is_symlink() and 'vfio' in driver.readlink().name:
+        raise ValueError(f'address {name}: a guest may have it')
+    path = pci_function.attribute(SYSFS, name, 'resource0')
+    with (
+        path.open('rb') as file,
+        mmap.mmap(
+            file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ
+        ) as memory,
+        memoryview(memory) as bytes_,
+        bytes_.cast('Q') as words,
+    ):
+        header, low, high = words[0], words[1], words[2]
+    if header >> 60 != _OF_ACCELERATOR:
+        raise ValueError(f'BAR 0 of {name} has no header of an accelerator')
+    return str(uuid.UUID(int=high << 64 | low))
 
 
 def _card(

@@ -182,7 +182,7 @@ class DriverUnderTest:
 
     def _sysfs_contents(self) -> dict[str, str]:
         return {
-            str(path): path.read_text()
+            str(path): path.read_text(errors='replace')
             for path in sorted(self.sysfs.root.rglob('*'))
             if path.is_file()
         }

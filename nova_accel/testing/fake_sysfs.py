@@ -43,6 +43,8 @@ class FakeSysfs(fixtures.Fixture):
         ] = {}
         for path in ('devices/pci0000:00', 'bus/pci/devices'):
             (self.root / path).mkdir(parents=True)
+        # Simulated hosts have cards of QAT that the kernel lists.
+        self.allow_denied('Y')
         self.proc = self.root / 'proc'
         self.sysfs = sysfs_tree.Sysfs(self.root, self._write, self.proc)
         self.useFixture(
@@ -102,6 +104,12 @@ class FakeSysfs(fixtures.Fixture):
         link = self.root / 'bus/pci/devices' / str(address) / 'driver'
         link.unlink(missing_ok=True)
         link.symlink_to(pathlib.Path('../../../bus/pci/drivers', driver))
+
+    def allow_denied(self, value: str) -> None:
+        """Set whether ``vfio-pci`` takes what is in its denylist, Y or N."""
+        parameters = self.root / 'module/vfio_pci/parameters'
+        parameters.mkdir(parents=True, exist_ok=True)
+        (parameters / 'disable_denylist').write_text(f'{value}\n')
 
     def remove(self, address: pci_address.PciAddress | str) -> None:
         """Remove a function: its attributes cannot be reached any more."""

@@ -10,6 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import mmap
+import struct
+import uuid
+
 from nova_accel import exceptions
 from nova_accel.drivers import fpga_dfl
 from unit.drivers import base
@@ -197,3 +201,62 @@ class TestProgramming(fake_fpga.FpgaTestCase):
             device.regions[0],
         )
         self.assertIn(base.the_address(2), str(error))
+
+
+class TestOpenFpgaStack(fake_fpga.FpgaTestCase):
+    """Its virtual functions have no port, but a header in their BAR 0."""
+
+    driver = fpga_dfl.FpgaDflDriver
+    name = 'fpga_dfl'
+    bound = {'0': 'dfl-pci'}
+    spec = {'vendor_id': '8086'}
+    bitstreams = (fake_fpga.gbs(AFU_ID), fake_fpga.gbs(OTHER_AFU_ID))
+    VIRTUAL = base.the_address(1)
+
+    def functions(self):
+        self.sysfs.set(
+            self.CARD,
+            **{
+                f'{ENGINE}__dfl-fme-region.1__fpga_region__region1__'
+                'compat_id': TYPE
+            },
+        )
+        self.have_accelerator(AFU_ID)
+        return base.sriov(self.CARD, '8086', 'bcce', 'bccf', 1)
+
+    def have_accelerator(self, afu_id, header=1 << 60):
+        self.sysfs.set(self.VIRTUAL)
+        value = uuid.UUID(afu_id).int
+        self.bar().write_bytes(
+            struct.pack(
+                '<3Q', header, value & (1 << 64) - 1, value >> 64
+            ).ljust(mmap.PAGESIZE, b'-')
+        )
+
+    def bar(self):
+        return self.sysfs.root / 'bus/pci/devices' / self.VIRTUAL / 'resource0'
+
+    def test_programming(self):
+        device, region, (first, _second) = self._to_program()
+        self.a_driver().program(device, region, first, 60)
+        self.assertEqual(AFU_ID, self.a_driver().loaded(device, region))
+        self.assert_not_programmed(
+            AFU_ID, OTHER_AFU_ID, bitstream=self.bitstreams[1]
+        )
+        self.assertEqual(2, len(self.tools.log))
+
+    def test_no_header(self):
+        for header in (0, (1 << 64) - 1, 3 << 60):
+            self.have_accelerator(AFU_ID, header)
+            self.assert_not_programmed('BAR 0', 'no header')
+
+    def test_nothing_that_would_tell(self):
+        """It is refused before the card is touched."""
+        self.sysfs.bind(self.VIRTUAL, 'vfio-pci')
+        self.assert_not_programmed(self.VIRTUAL, 'Unbind it from vfio-pci')
+        (
+            self.sysfs.root / 'bus/pci/devices' / self.VIRTUAL / 'driver'
+        ).unlink()
+        self.bar().unlink()
+        self.assert_not_programmed(self.VIRTUAL, 'neither a dfl-port nor')
+        self.assertEqual([], self.tools.log)

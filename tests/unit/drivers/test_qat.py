@@ -11,6 +11,7 @@
 # under the License.
 
 from nova_accel.drivers import qat
+from nova_accel.testing import simulated_mdevs
 from unit.drivers import base
 
 
@@ -59,3 +60,15 @@ class TestQat(base.DriverTestCase):
 
     def test_a_card_with_virtual_functions(self):
         self.assert_refused('2 virtual functions', address=self.CARD)
+
+    def test_a_card_that_vfio_pci_refuses(self):
+        """A C62x is one, unless the operator allows it."""
+        self.sysfs.allow_denied('N')
+        card = base.a_function('0000:4d:00.0', '8086', '37c8')
+        self.node_devices = simulated_mdevs.SimulatedMdevs([card])
+        address = str(card.address)
+        self.assertIn(
+            'disable_denylist', self.discover(address, product_id='37c8').fault
+        )
+        self.sysfs.allow_denied('Y')
+        self.assertIsNone(self.discover(address, product_id='37c8').fault)

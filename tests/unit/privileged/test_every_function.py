@@ -19,9 +19,11 @@ put anything into the cache of bitstreams.
 import collections
 import importlib
 import math
+import mmap
 import os
 import pathlib
 import pkgutil
+import struct
 
 import fixtures
 from oslo_privsep import priv_context
@@ -163,6 +165,9 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             (BRIDGE, 'pcieport'),
         ):
             self.add(address, driver)
+        header = struct.pack('<3Q', 1 << 60, 1, 2)
+        bar = self.root / 'bus/pci/devices' / DFL / 'resource0'
+        bar.write_bytes(header.ljust(mmap.PAGESIZE, b'-'))
         virtual = self.add(VIRTUAL, physfn=CARD)
         for function in (
             card,
@@ -219,6 +224,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
                 {'address': CARD, 'manager': 'fpga0', **file},
             ),
             (fpga.fpgasupdate, {'address': DFL, **file}),
+            (fpga.afu_id, {'address': DFL}),
             (fpga.xbutil, {'address': USER, **images}),
             (fpga.xbmgmt, {'address': MANAGEMENT, **shell}),
             (nvme.identify, _DRIVE),

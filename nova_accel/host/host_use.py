@@ -24,17 +24,22 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import functools
+import itertools
 import pathlib
 import re
 
 from nova_accel import exceptions
 from nova_accel.host import gpu_processes
 from nova_accel.host import sysfs_tree
+from nova_accel.model import host_uses
 from nova_accel.model import pci_address
 from nova_accel.privileged import nvme_drive
 
 _IFF_UP = 1
 _FRAMEBUFFER = re.compile(r'fb[0-9]+')
+# Both the devices of the kernel's sysfb and the drivers that take them
+# (drivers/firmware/sysfb.c, sysfb_simplefb.c; efifb.c, vesafb.c, simpledrm.c).
+_FIRMWARE = re.compile(r'(simple|efi|vesa)(-framebuffer(\.[0-9]+)?|fb|drm)\b')
 _CONTROLLER = re.compile(r'nvme[0-9]+')
 
 # The scope in if_inet6 of addresses that interfaces give to themselves.
@@ -53,15 +58,17 @@ class HostUse:
     def reason(self, address: pci_address.PciAddress) -> str | None:
         """How the host itself uses a function, None if it does not.
 
-        A function that is bound to a VFIO driver is not used by the host.
+        The text says what ends the use. A function that is bound to a VFIO
+        driver can have a frame buffer of the firmware, no other use.
 
         :raises DeviceError: it cannot be read.
         """
         driver = self._sysfs.link(address, 'driver') or ''
-        if 'vfio' in driver:
-            return None
         with _readable(address):
-            use = next(self._uses(address), None)
+            uses = self._uses_by_firmware(address)
+            if 'vfio' not in driver:
+                uses = itertools.chain(self._uses(address), uses)
+            use = next(uses, None)
         return use and _text(address, use)
 
     def check_disks(self, addresses: Iterable[pci_address.PciAddress]) -> None:
@@ -76,28 +83,85 @@ class HostUse:
 
     def _uses(self, address: pci_address.PciAddress) -> Iterator[str]:
         if self._sysfs.read(address, 'boot_vga') == '1':
-            yield 'it is the display that the host has booted with'
+            yield host_uses.DISPLAY.text(
+                'it is the display that the host has booted with'
+            )
         for path in self._framebuffers.get(address, ()):
             if _FRAMEBUFFER.fullmatch(path.name):
-                yield f'its framebuffer {path.name} is the console'
+                yield host_uses.DISPLAY.text(
+                    f'its framebuffer {path.name} is the console'
+                )
         yield from self._uses_of_disks(address)
         for path in self._interfaces.get(address, ()):
-            yield from self._uses_of_interface(path)
+            for use in self._uses_of_interface(path):
+                yield host_uses.INTERFACE.text(use)
         yield from self._processes.uses(address)
+
+    def _uses_by_firmware(
+        self, address: pci_address.PciAddress
+    ) -> Iterator[str]:
+        """The frame buffers that the firmware has made of its memory."""
+        for path in (
+            *self._framebuffers.get(address, ()),
+            *self._cards.get(address, ()),
+        ):
+            if _FIRMWARE.search(str(path)):
+                yield host_uses.FIRMWARE.text(
+                    f'{path.name} is a frame buffer of the firmware'
+                )
+        name = self._firmware_memory.get(str(address))
+        if name is not None:
+            yield host_uses.FIRMWARE.text(
+                f'{name} of /proc/iomem has a part of its memory'
+            )
+        elif self._has_orphan and self._sysfs.read(address, 'boot_vga') == '1':
+            yield host_uses.FIRMWARE.text(
+                'the frame buffer of the firmware is in its memory'
+            )
+
+    @functools.cached_property
+    def _has_orphan(self) -> bool:
+        """Whether a frame buffer of the firmware does not tell its GPU."""
+        return any(
+            _FIRMWARE.search(name)
+            and any(
+                _names(self._root / 'devices/platform' / name / class_)
+                for class_ in ('drm', 'graphics')
+            )
+            for name in _names(self._root / 'devices/platform')
+        )
+
+    @functools.cached_property
+    def _firmware_memory(self) -> Mapping[str, str]:
+        """Function -> the name of what the firmware has in its memory.
+
+        Anybody can read the names, in their order, though not the addresses.
+        """
+        found: dict[str, str] = {}
+        above: list[tuple[int, str]] = []
+        for line in _lines(self._proc / 'iomem'):
+            depth = len(line) - len(line.lstrip())
+            name = line.partition(' : ')[2].strip()
+            above = [each for each in above if each[0] < depth]
+            if _FIRMWARE.search(name) or name == 'BOOTFB':
+                found.update((function, name) for _depth, function in above)
+            above.append((depth, name))
+        return found
 
     def _uses_of_disks(self, address: pci_address.PciAddress) -> Iterator[str]:
         """The uses of disks and partitions, which are block devices, too."""
+        told = host_uses.DISK.text
         for path in self._disks.get(address, ()):
             holders = _names(path / 'holders')
             if holders:
-                yield f'{path.name} is a part of {", ".join(holders)}'
+                yield told(f'{path.name} is a part of {", ".join(holders)}')
             place = self._mounts.get(_read(path / 'dev'))
             if place is not None:
-                yield f'{path.name} is mounted at {place}'
+                yield told(f'{path.name} is mounted at {place}')
             if path.name in self._swaps:
-                yield f'{path.name} is swap'
+                yield told(f'{path.name} is swap')
             if path.name in self._of_btrfs:
-                yield f'{path.name} is a part of a btrfs'
+                yield told(f'{path.name} is a part of a btrfs')
 
     def _uses_of_interface(self, interface: pathlib.Path) -> Iterator[str]:
         """The uses of an interface that is up, with or without a carrier."""
@@ -115,6 +179,10 @@ class HostUse:
     @functools.cached_property
     def _framebuffers(self) -> _Members:
         return self._members('graphics')
+
+    @functools.cached_property
+    def _cards(self) -> _Members:
+        return self._members('drm')
 
     @functools.cached_property
     def _disks(self) -> _Members:

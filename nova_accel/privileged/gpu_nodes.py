@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Find which processes have device nodes of GPUs open, as root."""
+"""Find which processes have nodes of accelerators open, as root."""
 
 from collections.abc import Iterator
 import os
@@ -23,7 +23,10 @@ from nova_accel import privileged
 PROC = pathlib.Path('/proc')
 
 _NODE = re.compile(
-    r'/dev/(?P<node>nvidia[0-9]+|dri/(card|renderD)[0-9]+|accel/accel[0-9]+)'
+    r'/dev/(?P<node>nvidia[0-9]+|nvidia-caps/nvidia-cap[0-9]+'
+    r'|dri/(card|renderD)[0-9]+|accel/accel(_controlD)?[0-9]+'
+    r'|hl(_controlD)?[0-9]+|davinci[0-9]+|mei[0-9]+'
+    r'|infiniband/(uverbs|umad|issm)[0-9]+)'
 )
 
 

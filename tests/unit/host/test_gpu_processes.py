@@ -20,7 +20,21 @@ from nova_accel.model import pci_address
 from nova_accel.testing import fake_sysfs
 
 ADDRESS = pci_address.PciAddress.parse('0001:3d:02.1')
-NODES = ('nvidia3', 'dri/card1', 'dri/renderD129', 'accel/accel0')
+NODES = (
+    'nvidia3',
+    'nvidia-caps/nvidia-cap12',
+    'nvidia-caps/nvidia-cap13',
+    'dri/card1',
+    'dri/renderD129',
+    'accel/accel0',
+    'accel/accel_controlD0',
+    'hl2',
+    'davinci5',
+    'infiniband/uverbs4',
+    'infiniband/umad6',
+    'infiniband/issm6',
+    'mei1',
+)
 
 
 class GpuProcessesTestCase(testtools.TestCase):
@@ -34,8 +48,14 @@ class GpuProcessesTestCase(testtools.TestCase):
             )
         )
 
-    def uses(self):
-        return list(gpu_processes.GpuProcesses(self.fake.sysfs).uses(ADDRESS))
+    def uses(self, address=ADDRESS):
+        """What was seen, without the cures."""
+        return [
+            text.partition('; to free it, ')[0]
+            for text in gpu_processes.GpuProcesses(self.fake.sysfs).uses(
+                address
+            )
+        ]
 
 
 class TestNodes(GpuProcessesTestCase):
@@ -48,7 +68,18 @@ class TestNodes(GpuProcessesTestCase):
             drm__renderD129__dev='226:129',
             drm__version='1',
             accel__accel0__dev='261:0',
+            accel__accel_controlD0__dev='261:1',
+            habanalabs__hl2__dev='1:1',
+            davinci__davinci5__dev='1:2',
+            infiniband_verbs__uverbs4__dev='231:196',
+            infiniband_mad__umad6__dev='231:6',
+            infiniband_mad__issm6__dev='231:70',
+            **{'xe.mei-gscfi.768__mei__mei1__dev': '511:1'},
         )
+        for path, minor in (('gi1/access', 12), ('gi1/ci0/access', 13)):
+            access = self.fake.proc / 'driver/nvidia/capabilities/gpu3/mig'
+            (access / path).parent.mkdir(parents=True, exist_ok=True)
+            (access / path).write_text(f'DeviceFileMinor: {minor}\n')
         information = (
             self.fake.proc
             / 'driver/nvidia/gpus'
@@ -72,12 +103,34 @@ class TestNodes(GpuProcessesTestCase):
         self.opened = {
             'nvidia0': [(812, 'python3')],
             'dri/card0': [(1, 'Xorg')],
+            'infiniband/uverbs0': [(2, 'nvlsm')],
+            'mei0': [(3, 'lms')],
         }
         self.assertEqual([], self.uses())
 
     def test_the_persistence_daemon(self):
         self.opened = {'nvidia3': [(600, 'nvidia-persiste')]}
-        self.assertEqual([], self.uses())
+        self.assertEqual(
+            ['process 600 (nvidia-persiste) has nvidia3 open'], self.uses()
+        )
+
+    def test_the_culprit_and_the_cure(self):
+        for command, node, cure in (
+            (
+                'nvidia-persiste',
+                'nvidia3',
+                'disable --now nvidia-persistenced',
+            ),
+            ('nv-hostengine', 'nvidia3', 'disable --now nvidia-dcgm'),
+            ('nvlsm', 'infiniband/umad6', 'remove the function from device_s'),
+            ('Xorg', 'dri/card1', 'set-default multi-user.target'),
+            ('mine\n\udcff', 'hl2', 'end the process'),
+        ):
+            self.opened = {node: [(600, command)]}
+            reason = host_use.HostUse(self.fake.sysfs).reason(ADDRESS)
+            self.assertIn(cure, reason)
+            self.assertIn(f'process 600 ({command[:4]}', reason)
+            self.assertTrue(reason.isprintable(), reason)
 
     def test_it_cannot_be_told(self):
         """As on a host whose rootwrap does not know the process."""
@@ -132,15 +185,67 @@ class TestKfd(GpuProcessesTestCase):
         self.assertEqual(['process 812 computes with it'], self.uses())
 
     def test_it_cannot_be_told(self):
+        """Of one GPU, which costs no other."""
         self.memory(4711, 4096)
-        properties = self.kfd / 'topology/nodes/1/properties'
-        properties.write_text('location_id many\n')
-        self.assertEqual([], self.uses())
-        properties.unlink()
-        self.assertEqual([], self.uses())
+        properties = self.kfd / 'topology/nodes/0/properties'
+        for spoil in (
+            lambda: properties.write_text('location_id many\n'),
+            lambda: properties.write_bytes(b'\xff\0'),
+            properties.unlink,
+            properties.mkdir,
+        ):
+            spoil()
+            self.assertEqual(['process 812 computes with it'], self.uses())
 
     def test_memory_of_another(self):
         self.memory(4711, 0)
         self.memory(4712, 4096)
         self.memory(9999, 4096)
         self.assertEqual([], self.uses())
+
+
+class TestPartitions(GpuProcessesTestCase):
+    """Two GPUs of four partitions, and one at another domain."""
+
+    FIRST, SECOND, THIRD = map(
+        pci_address.PciAddress.parse,
+        ('0000:0a:00.0', '0000:0b:00.0', '0001:0a:00.0'),
+    )
+
+    def setUp(self):
+        super().setUp()
+        self.kfd = self.fake.root / 'class/kfd/kfd'
+        for number, gpu in enumerate((self.FIRST, self.SECOND, self.THIRD)):
+            self.fake.set(gpu, drm__renderD128__dev='226:128')
+            for partition in range(4):
+                node = self.kfd / f'topology/nodes/{number * 4 + partition}'
+                node.mkdir(parents=True)
+                (node / 'gpu_id').write_text(f'{number}00{partition}\n')
+                (node / 'properties').write_text(
+                    f'location_id {(gpu.bus << 8) + partition}\n'
+                    f'domain {gpu.domain}\n'
+                    f'drm_render_minor {130 + number * 8 + partition}\n'
+                )
+
+    def test_a_process_on_any_partition(self):
+        for partition in range(4):
+            process = self.kfd / f'proc/{900 + partition}'
+            process.mkdir(parents=True)
+            (process / f'vram_100{partition}').write_text('4096\n')
+            self.assertEqual([], self.uses(self.FIRST))
+            self.assertEqual([], self.uses(self.THIRD))
+            self.assertIn(
+                f'process {900 + partition} computes with it',
+                self.uses(self.SECOND),
+            )
+
+    def test_a_render_node_of_any_partition(self):
+        for partition in range(4):
+            node = f'dri/renderD{138 + partition}'
+            self.opened = {node: [(7, 'python3')]}
+            self.assertEqual([], self.uses(self.FIRST))
+            self.assertEqual([], self.uses(self.THIRD))
+            self.assertEqual(
+                [f'process 7 (python3) has {node} open'],
+                self.uses(self.SECOND),
+            )

@@ -89,6 +89,54 @@ class TestDisplay(HostUseTestCase):
         self.assert_used('fb0')
 
 
+class TestFirmware(HostUseTestCase):
+    """Frame buffers that stay when vfio-pci has the GPU."""
+
+    def assert_frame_buffer(self):
+        for driver in ('nvidia', 'vfio-pci', 'nvgrace_gpu_vfio_pci'):
+            self.fake.bind(ADDRESS, driver)
+            self.assert_used('initcall_blacklist=sysfb_init')
+
+    def test_memory(self):
+        for name in ('BOOTFB', 'efifb', 'vesafb', 'simplefb', 'simpledrm'):
+            self.proc(
+                'iomem',
+                '00000000-00000000 : System RAM\n'
+                '00000000-00000000 : PCI Bus 0000:3c\n'
+                f'  00000000-00000000 : {OTHER}\n'
+                f'  00000000-00000000 : {ADDRESS}\n'
+                f'    00000000-00000000 : {name}\n'
+                '  00000000-00000000 : 0000:3f:00.0\n',
+            )
+            self.assert_frame_buffer()
+        for name in ('vfio-pci', 'nvidia', 'BOOTFB2', ''):
+            self.proc('iomem', f'0-0 : {ADDRESS}\n  0-0 : {name}\nx\n')
+            self.assertIsNone(self.reason())
+
+    def test_a_card_below_the_function(self):
+        for number, name in enumerate(
+            ('simple-framebuffer.0', 'efi-framebuffer.0')
+        ):
+            card = self.member('drm', f'{name}/drm/card{number}')
+            self.assert_frame_buffer()
+            (self.fake.root / 'class/drm' / card.name).unlink()
+        self.fake.bind(ADDRESS, 'vfio-pci')
+        self.member('drm', 'drm/card5')
+        self.assertIsNone(self.reason())
+
+    def test_a_card_of_the_display_of_the_boot(self):
+        """Older kernels do not tell to which function it belongs."""
+        self.fake.set(ADDRESS, boot_vga='1')
+        self.fake.set(OTHER, boot_vga='0')
+        platform = self.fake.root / 'devices/platform'
+        (platform / 'serial8250/drm/card0').mkdir(parents=True)
+        (platform / 'simple-framebuffer.0/drm').mkdir(parents=True)
+        self.fake.bind(ADDRESS, 'vfio-pci')
+        self.assertIsNone(self.reason())
+        (platform / 'simple-framebuffer.0/drm/card0').mkdir()
+        self.assert_used('initcall_blacklist=sysfb_init')
+
+
 class TestDisk(HostUseTestCase):
     def setUp(self):
         super().setUp()

@@ -65,6 +65,24 @@ class TestOpened(testtools.TestCase):
         )
         self.assertEqual(2, len(opened['nvidia3']))
 
+    def test_the_nodes_of_each_vendor(self):
+        nodes = (
+            'nvidia-caps/nvidia-cap12',
+            'dri/card0',
+            'accel/accel_controlD1',
+            'hl0',
+            'hl_controlD0',
+            'davinci7',
+            'mei0',
+            'infiniband/uverbs0',
+            'infiniband/umad1',
+            'infiniband/issm1',
+        )
+        self.process(
+            8, 'x', *(f'/dev/{node}' for node in (*nodes, 'shm/mei0', 'kfd'))
+        )
+        self.assertEqual(set(nodes), gpu_nodes.opened().keys())
+
     def test_processes_that_end(self):
         self.process(8, 'python3', '/dev/nvidia3')
         (self.proc / '8/comm').unlink()

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 
 from nova_accel import exceptions
+from nova_accel.host import answering
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.privileged import vendor_tool
@@ -46,8 +47,10 @@ def reset(sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress) -> None:
 
     :raises DeviceError: it cannot be reset, or did not come back.
     """
+    answering.check(sysfs, [address])
     _check_methods(sysfs.read(address, 'reset_method'), address)
     sysfs.write(address, 'reset', '1')
+    answering.check(sysfs, [address])
 
 
 def check_reset(

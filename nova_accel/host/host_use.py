@@ -29,6 +29,7 @@ import pathlib
 import re
 
 from nova_accel import exceptions
+from nova_accel.host import answering
 from nova_accel.host import gpu_processes
 from nova_accel.host import sysfs_tree
 from nova_accel.model import host_uses
@@ -54,6 +55,10 @@ class HostUse:
     def __init__(self, sysfs: sysfs_tree.Sysfs) -> None:
         self._sysfs = sysfs
         self._root, self._proc = sysfs.root, sysfs.proc
+
+    def fault(self, address: pci_address.PciAddress) -> str | None:
+        """Why nobody can use a function, see :func:`.answering.fault`."""
+        return answering.fault(self._sysfs, address)
 
     def reason(self, address: pci_address.PciAddress) -> str | None:
         """How the host itself uses a function, None if it does not.

@@ -165,6 +165,21 @@ class Sysfs:
             return text(self._path(address, attribute))
         return None
 
+    def head(
+        self, address: pci_address.PciAddress, attribute: str, length: int
+    ) -> bytes | None:
+        """The first bytes of a binary attribute, such as ``config``.
+
+        :returns: fewer if it has no more, None if there is no such attribute
+        :raises DeviceError: it cannot be read.
+        """
+        with (
+            self._unless_absent(address, attribute),
+            self._path(address, attribute).open('rb', 0) as file,
+        ):
+            return file.read(length)
+        return None
+
     def names(
         self, address: pci_address.PciAddress, directory: str = '.'
     ) -> tuple[str, ...]:

@@ -111,6 +111,20 @@ class FakeSysfs(fixtures.Fixture):
         parameters.mkdir(parents=True, exist_ok=True)
         (parameters / 'disable_denylist').write_text(f'{value}\n')
 
+    def lose(self, address: pci_address.PciAddress | str) -> None:
+        """Have a function not answer any more; sysfs keeps the rest."""
+        self.revive(address, 'ffff')
+
+    def revive(
+        self, address: pci_address.PciAddress | str, vendor_id: str
+    ) -> None:
+        """Have its config space begin with a vendor id, of four digits."""
+        self.set(address)
+        link = self.root / 'bus/pci/devices' / str(address)
+        (link / 'config').write_bytes(
+            bytes.fromhex(vendor_id)[::-1] + 62 * b'\xff'
+        )
+
     def remove(self, address: pci_address.PciAddress | str) -> None:
         """Remove a function: its attributes cannot be reached any more."""
         (self.root / 'bus/pci/devices' / str(address)).unlink()

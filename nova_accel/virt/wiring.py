@@ -331,6 +331,7 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
             common.board,
             hardware.drivers,
             common.fabric.let_go,
+            hardware.sysfs,
         ),
         cleaner,
         common.board.findings,

@@ -219,6 +219,9 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             arqs = self.held.arqs_of(instance_uuid, role)
+            # Nothing is changed for a guest that cannot start.
+            for arq in arqs:
+                self._plugs.check(arq)
             for arq in arqs:
                 self._plugs.plug(arq)
             return arqs

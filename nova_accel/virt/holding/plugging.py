@@ -22,6 +22,8 @@ from oslo_concurrency import lockutils
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.host import answering
+from nova_accel.host import sysfs_tree
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import host_view
@@ -33,6 +35,7 @@ class Plugs:
     :param drivers: name -> device driver
     :param let_go: is told the uuid of each attach handle that no guest has
         any more, before it is unplugged
+    :param sysfs: tells whether a device answers
     """
 
     def __init__(
@@ -41,20 +44,34 @@ class Plugs:
         board: host_view.Board,
         drivers: Mapping[str, base.Driver],
         let_go: Callable[[str], None],
+        sysfs: sysfs_tree.Sysfs,
     ) -> None:
         self._nodename = nodename
         self._board = board
         self._drivers = drivers
         self._let_go = let_go
+        self._sysfs = sysfs
 
     def plug(self, arq: arq_types.Arq) -> None:
         """Make the device of an ARQ ready to go into a guest.
 
-        :raises DeviceError: the device is gone, or refused.
+        :raises DeviceError: the device is gone, does not answer, or refused.
         """
-        driver = self._present_driver(arq)
+        driver = self.check(arq)
         with self.locked(arq.handle):
             driver.plug(arq.handle)
+            # A step of the driver may have reset it.
+            self._check_answers(arq.handle)
+
+    def check(self, arq: arq_types.Arq) -> base.Driver:
+        """Check that a guest can have the device of an ARQ; nothing changes.
+
+        :returns: the driver of the device
+        :raises DeviceError: it is gone, is another one, or does not answer.
+        """
+        driver = self._present_driver(arq)
+        self._check_answers(arq.handle)
+        return driver
 
     def check_migratable(self, arq: arq_types.Arq) -> None:
         """Make sure that the device of an ARQ allows a live migration.
@@ -78,13 +95,16 @@ class Plugs:
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless it is gone.
 
-        :raises DeviceError: it refused.
+        :raises DeviceError: it refused, or does not answer and is not
+            published as faulty yet; until then it would count as free.
         """
         self._let_go(handle.uuid)
         driver = self._driver_of(handle.uuid)
         # All that was made of a device has gone with it.
         if driver is not None:
             driver.unplug(handle)
+            if handle.uuid not in self._board.view.unusable(None):
+                self._check_answers(handle)
 
     def unplug_all(self, arqs: Iterable[arq_types.Arq]) -> None:
         """Unplug the devices of ARQs that are not gone.
@@ -113,6 +133,12 @@ class Plugs:
             self._board.view.handles.get(arq.handle.uuid, arq.handle)
         )
         return driver
+
+    def _check_answers(self, handle: attach_handle.AttachHandle) -> None:
+        """:raises DeviceError: a function of it does not answer."""
+        answering.check(
+            self._sysfs, (handle.address, *handle.further_functions)
+        )
 
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
         name = self._board.view.drivers.get(handle_uuid)

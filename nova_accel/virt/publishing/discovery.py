@@ -246,7 +246,8 @@ class _Search:
         )
         region_types.check(device, self.devices)
         device = self._without(device, spec, self._of_others(device))
-        self.devices.append(self._without_the_hosts(device, spec))
+        device = self._without_the_hosts(device, spec)
+        self.devices.append(self._answering(device))
         self.lines[device.name] = spec
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
 
@@ -355,6 +356,15 @@ class _Search:
             raise exceptions.DeviceError(why)
         self._refuse(device.address, spec, why)
         return dataclasses.replace(device, deployables=tuple(deployables))
+
+    def _answering(self, device: hardware.Device) -> hardware.Device:
+        """The device, faulty if a function of it does not answer."""
+        reasons = filter(
+            None, map(self._used_by_host.fault, sorted(device.addresses))
+        )
+        return dataclasses.replace(
+            device, fault=next(reasons, None) or device.fault
+        )
 
     def _why_the_hosts(self, address: pci_address.PciAddress) -> str | None:
         try:

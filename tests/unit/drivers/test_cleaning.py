@@ -71,6 +71,13 @@ class TestReset(testtools.TestCase):
         )
         self.assertIn('Inappropriate', str(error))
 
+    def test_it_does_not_answer_after_it(self):
+        self.fake.on_write['reset'] = lambda *_what: self.fake.lose(ADDRESS)
+        error = self.assertRaises(
+            exceptions.DeviceError, cleaning.reset, self.fake.sysfs, ADDRESS
+        )
+        self.assertIn(f'{ADDRESS} does not answer', str(error))
+
 
 class TestCheckReset(testtools.TestCase):
     def setUp(self):

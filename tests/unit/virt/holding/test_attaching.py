@@ -32,6 +32,7 @@ from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import reports
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
@@ -84,6 +85,7 @@ class TestAttachments(testtools.TestCase):
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.driver = RecordingDriver()
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
         self.released = []
         self.drivers = {
             handle.uuid: 'fake'
@@ -108,7 +110,9 @@ class TestAttachments(testtools.TestCase):
     @property
     def view(self):
         return types.SimpleNamespace(
-            drivers=self.drivers, handles=self.present
+            drivers=self.drivers,
+            handles=self.present,
+            unusable=lambda _orders: frozenset(),
         )
 
     def restarted(self):
@@ -120,7 +124,11 @@ class TestAttachments(testtools.TestCase):
             holdings.Held(entries),
             self.api.client(HOST),
             plugging.Plugs(
-                HOST, self, {'fake': self.driver}, lambda uuid: None
+                HOST,
+                self,
+                {'fake': self.driver},
+                lambda uuid: None,
+                self.sysfs.sysfs,
             ),
             types.SimpleNamespace(released=self.note_released),
             self.findings,

@@ -19,6 +19,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
+from nova_accel.testing import fake_sysfs
 from nova_accel.virt.holding import plugging
 
 HANDLE = attach_handle.AttachHandle(
@@ -42,13 +43,18 @@ class TestPlugs(testtools.TestCase):
             }
         )
         self.view = types.SimpleNamespace(
-            drivers={'handle': 'fake'}, handles={'handle': HANDLE}
+            drivers={'handle': 'fake'},
+            handles={'handle': HANDLE},
+            unusable=lambda _orders: self.faulty,
         )
+        self.faulty = frozenset()
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
         self.plugs = plugging.Plugs(
             'compute-1',
             types.SimpleNamespace(view=self.view),
             {'fake': self.driver},
             lambda uuid: self.calls.append(('let_go', uuid)),
+            self.sysfs.sysfs,
         )
 
     def test_the_driver_of_the_device_does_it(self):
@@ -112,3 +118,34 @@ class TestPlugs(testtools.TestCase):
         for method in (self.plugs.plug, self.plugs.check_migratable):
             self.assertRaises(exceptions.DeviceError, method, ARQ)
         self.assertEqual([], self.calls)
+
+    def test_a_device_that_does_not_answer(self):
+        self.sysfs.lose(HANDLE.address)
+        error = self.assertRaises(exceptions.DeviceError, self.plugs.plug, ARQ)
+        self.assertIn('0000:81:00.0 does not answer', str(error))
+        self.assertEqual([], self.calls)
+
+    def test_a_further_function_that_does_not_answer(self):
+        other = pci_address.PciAddress(0, 0x81, 0, 1)
+        self.sysfs.lose(other)
+        arq = dataclasses.replace(
+            ARQ,
+            handle=dataclasses.replace(HANDLE, further_functions=(other,)),
+        )
+        error = self.assertRaises(
+            exceptions.DeviceError, self.plugs.check, arq
+        )
+        self.assertIn('0000:81:00.1 does not answer', str(error))
+
+    def test_a_device_that_is_lost_while_it_is_plugged(self):
+        self.driver.plug = lambda handle: self.sysfs.lose(handle.address)
+        self.assertRaises(exceptions.DeviceError, self.plugs.plug, ARQ)
+
+    def test_a_lost_device_is_given_back_once_it_is_published_as_faulty(self):
+        self.sysfs.lose(HANDLE.address)
+        self.assertRaises(exceptions.DeviceError, self.plugs.unplug, HANDLE)
+        self.faulty = frozenset({'handle'})
+        self.plugs.unplug(HANDLE)
+        self.faulty = frozenset()
+        self.sysfs.revive(HANDLE.address, '10de')
+        self.plugs.unplug(HANDLE)

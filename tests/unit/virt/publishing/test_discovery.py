@@ -299,6 +299,34 @@ class TestBrokenDevices(DiscoveryTestCase):
         self.assertRaises(exceptions.DeviceError, self.discover)
 
 
+class TestLostDevices(DiscoveryTestCase):
+    def faults(self):
+        inventory = self.discover()
+        self.assertEqual((), inventory.refused)
+        return {
+            str(device.address)
+            for device in inventory.devices
+            if device.fault is not None
+        }
+
+    def test_faulty_until_they_answer(self):
+        """Of each driver: mediated devices, FPGA, virtual functions."""
+        self.assertEqual(set(), self.faults())
+        cards = {
+            device.address: str(device.address)
+            for device in self.discover().devices
+        }
+        for lost, address in cards.items():
+            self.fake.sysfs.lose(lost)
+            self.assertEqual({address}, self.faults())
+            self.fake.sysfs.revive(lost, '8086')
+            self.assertEqual(set(), self.faults())
+
+    def test_a_part_of_a_device(self):
+        self.fake.sysfs.lose('0000:82:00.1')
+        self.assertEqual({FPGA}, self.faults())
+
+
 class TestNovaHasIt(DiscoveryTestCase):
     def test_both_lines_are_named(self):
         theirs = a_line(

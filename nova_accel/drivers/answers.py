@@ -41,6 +41,9 @@ from nova_accel.model import naming
 #: in sysfs has one page.
 MAX_TEXT_LENGTH = 4096
 
+#: The most facts that two hosts compare before a live migration of a device.
+MAX_FACTS = 32
+
 _FLAGS = ('repeats_programming', 'programs_under_guest', 'tells_contents')
 
 #: Types that are checked first, because a card may have thousands of such
@@ -71,6 +74,16 @@ def text(said: Any) -> str:
             f'{MAX_TEXT_LENGTH}'
         )
     return str(said)
+
+
+def migration_facts(said: Any) -> Mapping[str, str]:
+    """The facts that both hosts of a live migration must share."""
+    _check(said, Mapping[str, str], 'the answer')
+    if len(said) > MAX_FACTS:
+        raise ValueError(
+            f'the answer has {len(said)} facts, more than {MAX_FACTS}'
+        )
+    return {text(name): text(value) for name, value in said.items()}
 
 
 def device(

@@ -19,6 +19,7 @@ may be used, where it is published and who gets it.
 """
 
 import abc
+from collections.abc import Mapping
 import pathlib
 
 from nova_accel import exceptions
@@ -115,6 +116,19 @@ class Driver(abc.ABC):
             f'{handle.address} cannot be migrated live',
             public='an accelerator of the server cannot be migrated live',
         )
+
+    def migration_facts(
+        self, handle: attach_handle.AttachHandle
+    ) -> Mapping[str, str]:
+        """The facts that both hosts of a live migration must share.
+
+        The source asks while a guest has its handle, and the destination
+        before :meth:`plug`.
+
+        :returns: name -> value, both for people to read
+        :raises DeviceError: one cannot be learnt; the text says why.
+        """
+        return {}
 
     def unplug(  # noqa: B027
         self, handle: attach_handle.AttachHandle

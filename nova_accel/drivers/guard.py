@@ -19,6 +19,7 @@ answer. The text names the driver, its method and the device.
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import pathlib
 from typing import Any
@@ -93,6 +94,14 @@ class Guard(base.Driver):
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         with self._contract('check_migratable', handle.address):
             self._driver.check_migratable(handle)
+
+    def migration_facts(
+        self, handle: attach_handle.AttachHandle
+    ) -> Mapping[str, str]:
+        with self._contract('migration_facts', handle.address):
+            return answers.migration_facts(
+                self._driver.migration_facts(handle)
+            )
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         with self._contract('unplug', handle.address):

@@ -13,6 +13,7 @@
 """NVIDIA's vGPUs that are virtual functions with a vGPU type."""
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 
 from nova_accel import exceptions
@@ -20,6 +21,7 @@ from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
+from nova_accel.host import nvidia_smi
 from nova_accel.host import pci_function
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
@@ -110,6 +112,42 @@ class NvidiaVfioDriver(base.Driver):
         vfio_vgpu.VfioVgpu(self._sysfs).set_type(
             handle.address, handle.vgpu_type
         )
+
+    def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
+        """NVIDIA's driver saves the state of a vGPU."""
+        if handle.vgpu_type is None:
+            super().check_migratable(handle)
+
+    def migration_facts(
+        self, handle: attach_handle.AttachHandle
+    ) -> Mapping[str, str]:
+        """What NVIDIA demands to be equal.
+
+        See "Migrating a VM Configured with NVIDIA vGPU" at
+        https://docs.nvidia.com/vgpu. The plugin of a vGPU is started with
+        ``vgpu_params``, such as ``enable_uvm=1``.
+        """
+        card = self._sysfs.link(handle.address, 'physfn')
+        if card is None:
+            raise exceptions.DeviceError(f'{handle.address} has no card')
+        card_address = pci_address.PciAddress.parse(card)
+        version = self._sysfs.read(card_address, 'driver/module/version')
+        if not version:
+            raise exceptions.DeviceError(
+                f'driver/module/version of {card} is empty or absent: is '
+                "NVIDIA's driver loaded?"
+            )
+        return {
+            'the product of the GPU': (
+                self._sysfs.read(card_address, 'device') or 'unknown'
+            ),
+            'the vGPU type': handle.vgpu_type or vfio_vgpu.NO_TYPE,
+            'the branch of the driver': version.partition('.')[0],
+            'the ECC mode': nvidia_smi.ecc_mode(card_address),
+            'vgpu_params': vfio_vgpu.VfioVgpu(self._sysfs).parameters(
+                handle.address
+            ),
+        }
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)

@@ -105,6 +105,25 @@ def gpus(
     return tuple(found.values())
 
 
+def ecc_mode(card: pci_address.PciAddress) -> str:
+    """``Enabled``, ``Disabled``, or ``N/A`` for a GPU without ECC.
+
+    It takes seconds.
+
+    :raises DeviceError: the card does not tell it.
+    """
+    arguments = ('-q', '-x', '-i', str(card))
+    answer = _run(time.monotonic() + TIMEOUT_S, *arguments)
+    gpu = _elements(answer.text).get(card)
+    mode = '' if gpu is None else _text(gpu, ['ecc_mode/current_ecc'])
+    if mode not in ('Enabled', 'Disabled', 'N/A'):
+        raise exceptions.DeviceError(
+            f'{_COMMAND} {" ".join(arguments)} does not tell the ECC mode: '
+            f'exit status {answer.status}'
+        )
+    return mode
+
+
 def _told(
     which: tuple[str, ...],
     all_gpus: frozenset[pci_address.PciAddress],
@@ -161,16 +180,7 @@ def parsed(
 
     :param all_gpus: functions that are GPUs, though the XML may lack them
     """
-    found: dict[pci_address.PciAddress, etree._Element] = {}
-    # No GPU is within another. So what one says does not cost another.
-    for part in _NOT_XML.sub('\ufffd', xml).split('<gpu id=')[1:]:
-        content, end, _others = part.partition('</gpu>')
-        try:
-            gpu = etree.fromstring(f'<gpu id={content}{end}', _parser())
-            if end and gpu is not None:
-                found.setdefault(_address(gpu.get('id', '')), gpu)
-        except (etree.XMLSyntaxError, exceptions.InvalidName):
-            continue
+    found = _elements(xml)
     ends = _ends(links)
     return tuple(
         _gpu(gpu, address, ends, all_gpus | found.keys())
@@ -182,6 +192,21 @@ def _parser() -> etree.XMLParser:
     return etree.XMLParser(
         recover=True, resolve_entities=False, no_network=True, load_dtd=False
     )
+
+
+def _elements(xml: str) -> dict[pci_address.PciAddress, etree._Element]:
+    """The GPUs of the answer of ``-q -x`` that it tells to their end."""
+    found: dict[pci_address.PciAddress, etree._Element] = {}
+    # No GPU is within another. So what one says does not cost another.
+    for part in _NOT_XML.sub('\ufffd', xml).split('<gpu id=')[1:]:
+        content, end, _others = part.partition('</gpu>')
+        try:
+            gpu = etree.fromstring(f'<gpu id={content}{end}', _parser())
+            if end and gpu is not None:
+                found.setdefault(_address(gpu.get('id', '')), gpu)
+        except (etree.XMLSyntaxError, exceptions.InvalidName):
+            continue
+    return found
 
 
 def _gpu(

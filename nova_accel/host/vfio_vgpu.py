@@ -31,6 +31,7 @@ NO_TYPE = '0'
 
 _CREATABLE = 'nvidia/creatable_vgpu_types'
 _CURRENT = 'nvidia/current_vgpu_type'
+_PARAMETERS = 'nvidia/vgpu_params'
 
 # "557 : NVIDIA A40-1Q", below a line of headings.
 _TYPE = re.compile(r'(?P<id>[0-9]+)\s*:\s*(?P<name>\S.*)')
@@ -71,6 +72,13 @@ class VfioVgpu:
         :raises DeviceError: it cannot be read.
         """
         return self._sysfs.read(address, _CURRENT)
+
+    def parameters(self, address: pci_address.PciAddress) -> str:
+        """How the vGPU is to behave, '' if nothing was set.
+
+        :raises DeviceError: it cannot be read.
+        """
+        return self._sysfs.read(address, _PARAMETERS) or ''
 
     def set_type(self, address: pci_address.PciAddress, type_id: str) -> None:
         """Set the type of a function, unless it has it already.

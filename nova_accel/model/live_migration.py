@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import itertools
+import json
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
@@ -70,6 +71,49 @@ def targets(
                 )
             )
     return Targets(mdevs, pci)
+
+
+def check_facts(
+    pci: Mapping[str, str],
+    source: Mapping[str, Mapping[str, str]],
+    destination: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Check that what the drivers demand is the same on both hosts.
+
+    :param pci: PCI function on the source -> the one that replaces it
+    :param source: PCI function -> its facts, by their names
+    :raises NoAssignment: names the fact, and its value on both hosts.
+    """
+    for ours, theirs in pci.items():
+        here, there = source.get(ours, {}), destination.get(theirs, {})
+        for name in sorted({*here, *there}):
+            if here.get(name) != there.get(name):
+                raise exceptions.NoAssignment.for_all(
+                    f'{name} is {here.get(name)!r} at {ours} on the source '
+                    f'and {there.get(name)!r} at {theirs} on the destination: '
+                    'they must be the same for a live migration'
+                )
+
+
+def told(facts: Mapping[str, str]) -> str:
+    """The facts of a function, as one host tells them to another."""
+    return json.dumps(facts, sort_keys=True)
+
+
+def heard(text: str) -> Mapping[str, str]:
+    """The reverse of :func:`told`.
+
+    :raises NoAssignment: the other host did not tell facts.
+    """
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict):
+        raise exceptions.NoAssignment.for_all(
+            f'the source tells no facts of a device, but {text[:100]!r}'
+        )
+    return facts
 
 
 def _group(arq: arq_types.Arq) -> int:

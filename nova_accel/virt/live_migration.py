@@ -49,10 +49,30 @@ class LiveMigrationMixin(hooks.Hooks):
         **kwargs: Any,
     ) -> Any:
         with _refused():
-            self._accelerators.attachments.check_migratable(instance.uuid)
-        return super().check_can_live_migrate_source(
+            attachments = self._accelerators.attachments
+            attachments.check_migratable(instance.uuid)
+            facts = attachments.migration_facts(instance.uuid)
+        migrate_data = super().check_can_live_migrate_source(
             context, instance, *args, **kwargs
         )
+        if facts:
+            # Nova has no field for them. The destination hides ours from Nova.
+            migrate_data.source_mdev_types = {
+                **_field(migrate_data, 'source_mdev_types'),
+                **{
+                    address: live_migration.told(each)
+                    for address, each in facts.items()
+                },
+            }
+            LOG.info(
+                'Its %d MiB of memory and the frame buffers of its vGPUs are '
+                'to be moved. How fast a guest changes a frame buffer is not '
+                'known before, so neither is how long it takes. The guest is '
+                'paused at the end, see [libvirt] live_migration_downtime',
+                instance.flavor.memory_mb,
+                instance=instance,
+            )
+        return migrate_data
 
     def check_source_migrate_data_at_dest(
         self,
@@ -78,7 +98,8 @@ class LiveMigrationMixin(hooks.Hooks):
             leaving = self._accelerators.api.held_on(
                 instance.node, instance.uuid, arq_types.Role.ACTIVE
             )
-            with _without(migrate_data, {arq.handle.uuid for arq in leaving}):
+            ours = {part for arq in leaving for part in arq.handle.parts}
+            with _without(migrate_data, ours):
                 # Nova's checks come before the acquire: if they failed after
                 # it, Nova would not call this driver to release.
                 migrate_data = check()
@@ -92,6 +113,17 @@ class LiveMigrationMixin(hooks.Hooks):
                 targets = live_migration.targets(
                     leaving,
                     self._held.arqs_of(instance.uuid, arq_types.Role.INCOMING),
+                )
+                types = _field(migrate_data, 'source_mdev_types')
+                live_migration.check_facts(
+                    targets.pci,
+                    {
+                        address: live_migration.heard(types[address])
+                        for address in targets.pci.keys() & types.keys()
+                    },
+                    self._accelerators.attachments.migration_facts(
+                        instance.uuid, arq_types.Role.INCOMING
+                    ),
                 )
             except exceptions.AcceleratorError:
                 self._accelerators.attachments.release(
@@ -191,7 +223,7 @@ def _refused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without(migrate_data: Any, uuids: set[str]) -> Iterator[None]:
-    """Hide mediated devices from Nova, which would look for targets."""
+    """Hide devices from Nova, which would look for mediated targets."""
     types = _field(migrate_data, 'source_mdev_types')
     if not uuids & types.keys():
         yield

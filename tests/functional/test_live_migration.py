@@ -20,6 +20,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from functional import moves
 from functional import operations
 from nova_accel.testing import devices
+from nova_accel.testing import fake_sysfs
 from rig import compute_parts
 
 QAT = {'resources:CUSTOM_QAT': '1'}
@@ -435,6 +436,129 @@ class TestPciFunctions(LiveMigrationTestCase):
         self.start()
         server = self.boot_on('host1', self.both)
         self.assert_refused(server, 'cannot be migrated live')
+
+
+class TestVgpusOfVirtualFunctions(LiveMigrationTestCase):
+    """NVIDIA's, with an imitated sysfs and no hardware."""
+
+    hosts = ()
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = ('host1', 'host2')
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
+        self.ecc = {}
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.host.nvidia_smi.ecc_mode',
+                lambda card: self.ecc.get(card.bus, 'Enabled'),
+            )
+        )
+        spec = {
+            'vendor_id': '10de',
+            'product_id': '2235',
+            'driver': 'nvidia_vfio',
+            'vgpu_types': {'558': 2},
+        }
+        for host, bus in zip(self.hosts, (0x81, 0x91), strict=True):
+            # A QAT card has virtual functions, too.
+            info = devices.pci_info(gpus=0, fpgas=0, bus=bus)
+            for device in info.devices.values():
+                for old, new in (
+                    ('0x8086', '0x10de'),
+                    ('0x37c8', '0x2235'),
+                    ('0x37c9', '0x2235'),
+                ):
+                    device.pci_device = device.pci_device.replace(old, new)
+            card = f'0000:{bus:02x}:00.0'
+            self.sysfs.set(
+                card, device='0x2235', driver__module__version='570.133.10'
+            )
+            for number in range(1, 9):
+                address = self.function(bus, number)
+                self.sysfs.set(
+                    address,
+                    nvidia__current_vgpu_type='0',
+                    nvidia__creatable_vgpu_types='558 : NVIDIA A40-12Q',
+                    nvidia__vgpu_params='',
+                )
+                link = self.sysfs.root / 'bus/pci/devices' / address
+                if not (link / 'physfn').is_symlink():
+                    (link / 'physfn').symlink_to(f'../{card}')
+            self.start_accelerated_compute(
+                host, info, device_spec=[json.dumps(spec)]
+            )
+        self.create_profile('vgpu', [{'resources:VGPU': '1'}])
+        self.server = self.boot_on('host1', self.create_accel_flavor('vgpu'))
+
+    @staticmethod
+    def function(bus, number):
+        return f'0000:{bus:02x}:{number // 8:02x}.{number % 8}'
+
+    def types(self, bus):
+        """The vGPU types that functions of a card have."""
+        return [
+            current
+            for number in range(1, 9)
+            if (
+                current := self.sysfs.sysfs.read(
+                    self.function(bus, number), 'nvidia/current_vgpu_type'
+                )
+            )
+            != '0'
+        ]
+
+    def assert_types(self, here, there):
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                (here, there), (self.types(0x81), self.types(0x91))
+            )
+        )
+
+    def test_the_destination_has_its_type_before_the_guest_arrives(self):
+        def look_and_arrive(domain, params):
+            self.assert_types(['558'], ['558'])
+            self.arrive(domain, params)
+
+        self.migrate = look_and_arrive
+        self.live_migrate(self.server)
+        self.assert_types([], ['558'])
+        found = self.guest_devices(self.server)
+        self.assert_guest(self.server, 'host2', found)
+        self.delete(self.server)
+        self.assert_types([], [])
+
+    def test_the_type_is_taken_back_if_the_guest_does_not_arrive(self):
+        before = self.guest_devices(self.server)
+        self.migrate = self.stay
+        self.live_migrate(self.server, 'failed')
+        self.assert_types(['558'], [])
+        self.assert_guest(self.server, 'host1', before)
+        self.delete(self.server)
+
+    def refuse(self, *texts):
+        before = self.guest_devices(self.server)
+        self.live_migrate(self.server, 'error')
+        for text in texts:
+            self.assertIn(text, self.stdlog.logger.output)
+        self.assert_types(['558'], [])
+        self.assert_guest(self.server, 'host1', before)
+        self.delete(self.server)
+
+    def test_another_ecc_mode(self):
+        self.ecc[0x91] = 'Disabled'
+        self.refuse("the ECC mode is 'Enabled' at", "'Disabled' at")
+
+    def test_another_branch_of_the_driver(self):
+        self.sysfs.set('0000:91:00.0', driver__module__version='550.90.05')
+        self.refuse("the branch of the driver is '570' at", "'550' at")
+
+    def test_other_parameters(self):
+        for number in range(1, 9):
+            self.sysfs.set(
+                self.function(0x91, number), nvidia__vgpu_params='uuid=1'
+            )
+        self.refuse("vgpu_params is '' at", "'uuid=1' at")
 
 
 def _fail(*_args, **_kwargs):

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 
@@ -208,6 +209,21 @@ class Attachments:
             for arq in self.held.arqs_of(instance_uuid):
                 self._plugs.check_migratable(arq)
             self._moves.tell(instance_uuid)
+
+    def migration_facts(
+        self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
+    ) -> dict[str, Mapping[str, str]]:
+        """The facts that both hosts of a live migration must share.
+
+        :returns: address of a PCI function -> its facts, if it has any
+        :raises DeviceError: one cannot be learnt, or a device is gone.
+        """
+        facts = {
+            str(arq.handle.address): self._plugs.migration_facts(arq)
+            for arq in self.held.arqs_of(instance_uuid, role)
+            if arq.handle.functions
+        }
+        return {address: each for address, each in facts.items() if each}
 
     def plug(
         self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE

@@ -92,6 +92,13 @@ class Plugs:
             )
         )
 
+    def migration_facts(self, arq: arq_types.Arq) -> Mapping[str, str]:
+        """The facts that both hosts of a live migration must share.
+
+        :raises DeviceError: one cannot be learnt, or the device is gone.
+        """
+        return self._present_driver(arq).migration_facts(arq.handle)
+
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless it is gone.
 

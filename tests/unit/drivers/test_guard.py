@@ -36,6 +36,7 @@ CALLS = {
     'plug': (HANDLE,),
     'unplug': (HANDLE,),
     'check_migratable': (HANDLE,),
+    'migration_facts': (HANDLE,),
     'loaded': (DEVICE, REGION),
     'program': (DEVICE, REGION, 'path', 1),
     'loaded_shell': (DEVICE,),
@@ -44,7 +45,12 @@ CALLS = {
     'clean': (HANDLE,),
 }
 
-ANSWERS = {'discover': DEVICE, 'loaded': '6f2a', 'loaded_shell': '6f2b'}
+ANSWERS = {
+    'discover': DEVICE,
+    'migration_facts': {'driver': '550'},
+    'loaded': '6f2a',
+    'loaded_shell': '6f2b',
+}
 
 
 class Unspeakable(Exception):

@@ -12,6 +12,8 @@
 
 import fractions
 
+import fixtures
+
 from nova_accel import exceptions
 from nova_accel.drivers import nvidia_vfio
 from nova_accel.host import vfio_vgpu
@@ -142,6 +144,40 @@ class TestNvidiaVfio(base.DriverTestCase):
         self.sysfs.set(FUNCTIONS[0], nvidia__current_vgpu_type='558')
         self.a_driver().unplug(first)
         self.assertEqual('558', self.current(FUNCTIONS[0]))
+
+    def test_what_both_hosts_must_share(self):
+        first, *_rest = self.handles(self.discover())
+        driver = self.a_driver()
+        driver.check_migratable(first)
+        link = self.sysfs.root / 'bus/pci/devices' / FUNCTIONS[0] / 'physfn'
+        link.unlink(missing_ok=True)
+        self.assertRaises(
+            exceptions.DeviceError, driver.migration_facts, first
+        )
+        link.symlink_to(f'../{self.CARD}')
+        self.sysfs.set(self.CARD, device='0x2235')
+        error = self.assertRaises(
+            exceptions.DeviceError, driver.migration_facts, first
+        )
+        self.assertIn('driver/module/version', str(error))
+        self.sysfs.set(self.CARD, driver__module__version='570.133.10')
+        self.sysfs.set(FUNCTIONS[0], nvidia__vgpu_params='enable_uvm=1')
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.host.nvidia_smi.ecc_mode',
+                {pci_address.PciAddress.parse(self.CARD): 'Enabled'}.get,
+            )
+        )
+        self.assertEqual(
+            {
+                'the product of the GPU': '0x2235',
+                'the vGPU type': '557',
+                'the branch of the driver': '570',
+                'the ECC mode': 'Enabled',
+                'vgpu_params': 'enable_uvm=1',
+            },
+            driver.migration_facts(first),
+        )
 
     def test_no_vgpu(self):
         handle = attach_handle.AttachHandle(

@@ -177,6 +177,27 @@ class TestGpus(testtools.TestCase):
         )
         self.answer(f'nvlink -R -i 0000:{bus}:00.0', LINKS)
 
+    def test_the_ecc_mode_of_a_card(self):
+        arguments = '-q -x -i 0000:1b:00.0'
+        for told in ('Enabled', 'Disabled', 'N/A'):
+            self.answer(
+                arguments,
+                '<log><gpu id="00000000:1B:00.0"><ecc_mode><current_ecc>'
+                f'{told}</current_ecc></ecc_mode></gpu></log>',
+            )
+            self.assertEqual(told, nvidia_smi.ecc_mode(address(0x1B)))
+        for output in (
+            '',
+            '<log><gpu id="00000000:1B:00.0"><ecc_mode/></gpu></log>',
+            '<log><gpu id="00000000:43:00.0"><ecc_mode><current_ecc>Enabled'
+            '</current_ecc></ecc_mode></gpu></log>',
+        ):
+            self.answer(arguments, output, status=15)
+            error = self.assertRaises(
+                exceptions.DeviceError, nvidia_smi.ecc_mode, address(0x1B)
+            )
+            self.assertIn('does not tell the ECC mode', str(error))
+
     def test_both_commands(self):
         self.assertEqual(nvidia_smi.parsed(XML, LINKS), nvidia_smi.gpus())
         self.assertEqual(

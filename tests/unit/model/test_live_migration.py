@@ -98,6 +98,38 @@ class TestTargets(testtools.TestCase):
                 'has different numbers of devices',
             )
 
+    def test_facts_name_both_values(self):
+        pci = {'0000:81:00.4': '0000:91:00.5'}
+        facts = {'the ECC mode': 'Enabled', 'vgpu_params': ''}
+        live_migration.check_facts(
+            pci, {'0000:81:00.4': facts}, {'0000:91:00.5': facts}
+        )
+        live_migration.check_facts(pci, {}, {})
+        for destination in (
+            {'0000:91:00.5': {**facts, 'the ECC mode': 'Disabled'}},
+            {'0000:91:00.5': {'vgpu_params': ''}},
+            {},
+        ):
+            error = self.assertRaises(
+                exceptions.NoAssignment,
+                live_migration.check_facts,
+                pci,
+                {'0000:81:00.4': facts},
+                destination,
+            )
+            self.assertIn("the ECC mode is 'Enabled' at", str(error))
+            self.assertIn('at 0000:91:00.5 on the destination', str(error))
+
+    def test_facts_are_told_and_heard(self):
+        facts = {'vgpu_params': 'enable_uvm=1', 'the ECC mode': 'N/A'}
+        self.assertEqual(
+            facts, live_migration.heard(live_migration.told(facts))
+        )
+        for text in ('', 'nvidia-11', '[]', '{'):
+            self.assertRaises(
+                exceptions.NoAssignment, live_migration.heard, text
+            )
+
     @hypothesis.given(
         strategies.lists(
             strategies.tuples(

@@ -34,9 +34,10 @@ def an_instance(profile='gpu'):
         uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
         node='there',
         flavor=types.SimpleNamespace(
+            memory_mb=64,
             extra_specs=(
                 {'nova_accel:device_profile': profile} if profile else {}
-            )
+            ),
         ),
     )
 
@@ -61,11 +62,15 @@ class Attachments:
     def __init__(self):
         self.roles = {}
         self.held = self
+        self.facts = {}
         self.stuck = False
 
     def check_migratable(self, instance_uuid):
         if self.stuck:
             raise exceptions.DeviceError('it cannot be migrated live')
+
+    def migration_facts(self, instance_uuid, role=ACTIVE):
+        return self.facts.get(role, {})
 
     def arqs_of(self, instance_uuid, role=ACTIVE):
         return self.roles.get(role, ())
@@ -124,7 +129,10 @@ class NovasDriver:
         if self.fails:
             raise exception.InternalError('it fails')
 
-    check_can_live_migrate_source = _called
+    def check_can_live_migrate_source(self, *_args):
+        self._called()
+        return objects.LibvirtLiveMigrateData()
+
     pre_live_migration = _called
     post_live_migration_at_source = _called
     post_live_migration_at_destination = _called
@@ -245,6 +253,34 @@ class TestChecks(LiveMigrationMixinTestCase):
         )
         # For the sake of a roll-back.
         self.assertEqual({}, data.target_mdevs)
+
+    def facts(self, source, destination):
+        """What the source tells Nova, and the destination finds."""
+        self.accelerators.leaving = (an_arq('a', None),)
+        self.accelerators.arriving = (an_arq('c', None),)
+        self.attachments.facts = {
+            ACTIVE: {'0000:81:00.0': source},
+            INCOMING: {'0000:81:00.0': destination},
+        }
+        self.data = self.call('check_can_live_migrate_source')
+        self.data.source_mdev_types['novas'] = 'nvidia-12'
+
+    def test_facts_that_are_the_same_on_both_hosts(self):
+        self.facts({'the ECC mode': 'Enabled'}, {'the ECC mode': 'Enabled'})
+        self.check()
+        self.assertEqual({'novas': 'nvidia-12'}, self.driver.types)
+        self.assert_held(incoming=self.accelerators.arriving)
+
+    def test_facts_that_differ(self):
+        self.facts({'the ECC mode': 'Enabled'}, {'the ECC mode': 'Disabled'})
+        self.assert_refused('')
+        self.facts({'the ECC mode': 'Enabled'}, {})
+        self.assert_refused('')
+
+    def test_a_source_that_tells_nothing(self):
+        self.facts({'the ECC mode': 'Enabled'}, {'the ECC mode': 'Enabled'})
+        self.data = objects.LibvirtLiveMigrateData()
+        self.assert_refused('')
 
     def test_another_type(self):
         self.accelerators.arriving = (an_arq('c'), an_arq('d', 'nvidia-12'))

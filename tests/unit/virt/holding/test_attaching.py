@@ -60,6 +60,10 @@ class RecordingDriver:
     def check_migratable(self, handle):
         self._check()
 
+    def migration_facts(self, handle):
+        self._check()
+        return {'driver': '550'} if handle.vgpu_type else {}
+
     def unplug(self, handle):
         self._check()
         self.plugged.discard(handle)

@@ -23,7 +23,10 @@ has a fabric state (``fabric/state``, which only Hopper and later have).
 """
 
 from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
 import re
+import threading
 import time
 from typing import NamedTuple
 
@@ -31,6 +34,7 @@ from lxml import etree
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model.links import link_sets
@@ -47,7 +51,20 @@ _ALL_S = 180
 #: The longest answer that is read, in bytes. Each GPU takes about 50,000.
 MAX_ANSWER = 16 * 2**20
 
+# How long a guest's start waits for a call, which has to end by then.
+_WAIT_S = TIMEOUT_S + 30
+
+# How long a call waits for starts of guests before it is given up.
+_GIVES_WAY_S = 20
+
 _COMMAND = 'nvidia-smi'
+
+_VENDOR = '0x10de'
+
+# The states of a GPU without an NVSwitch board. The others are "Not Started",
+# "In Progress" and "Completed", also with the status "Insufficient Resources"
+# (nvmlGpuFabricState_t of nvml.h).
+_NO_FABRIC = ('', 'N/A', 'Not Supported')
 
 # The characters that XML 1.0 does not have, nor as a reference.
 _NOT_XML = re.compile('[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
@@ -56,6 +73,88 @@ _GPU = re.compile(r'GPU [0-9]+: .*\(UUID: (?P<uuid>[^)]+)\)\s*')
 _LINK = re.compile(
     r'\s+Link [0-9]+: Remote Device (?P<peer>[0-9A-Fa-f:.]+): Link [0-9]+\s*'
 )
+
+
+class _Turns:
+    """Starts of guests, and calls of the tool: never at the same moment.
+
+    A call has all GPUs open. An unbind that begins meanwhile may never end:
+    https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1119.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._starts = 0
+        self._calls = 0
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[None]:
+        """:raises DeviceError: a call does not end."""
+        with self._changed:
+            # No call begins from here on.
+            self._starts += 1
+        try:
+            with self._changed:
+                has_ended = self._changed.wait_for(
+                    lambda: not self._calls, _WAIT_S
+                )
+            if not has_ended:
+                raise exceptions.DeviceError(
+                    f'{_COMMAND} has not ended within {_WAIT_S} s, and has '
+                    'the GPUs of NVIDIA open; reboot the host if it cannot be '
+                    'killed, else restart nova-compute'
+                )
+            yield
+        finally:
+            with self._changed:
+                self._starts -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def call(self) -> Iterator[None]:
+        """A call that cannot be killed never ends here, either.
+
+        :raises DeviceError: a guest is being started.
+        """
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: not self._starts, _GIVES_WAY_S
+            ):
+                raise exceptions.DeviceError(
+                    f'{_COMMAND} is not called while a guest is started'
+                )
+            self._calls += 1
+        has_ended = True
+        try:
+            yield
+        except TimeoutError:
+            has_ended = False
+            raise
+        finally:
+            with self._changed:
+                self._calls -= has_ended
+                self._changed.notify_all()
+
+
+_turns = _Turns()
+
+
+def kept_away(
+    sysfs: sysfs_tree.Sysfs, functions: Iterable[pci_address.PciAddress]
+) -> contextlib.AbstractContextManager[None]:
+    """Call no tool in the body, if a function is of NVIDIA.
+
+    It is for a body in which libvirt unbinds these functions. On entry it
+    waits for a call, whose time is bounded.
+
+    :raises DeviceError: on entry, if a call does not end.
+    """
+    if any(
+        sysfs.optional.read(function, 'vendor') == _VENDOR
+        for function in functions
+    ):
+        return _turns.start()
+    return contextlib.nullcontext()
 
 
 class Gpu(NamedTuple):
@@ -150,7 +249,10 @@ def _run(deadline: float, *arguments: str) -> vendor_tool.Answer:
             f'{called} is not called: {_ALL_S} s are over'
         )
     try:
-        return vendor_tool.run((_COMMAND, *arguments), left_s, most=MAX_ANSWER)
+        with _turns.call():
+            return vendor_tool.run(
+                (_COMMAND, *arguments), left_s, most=MAX_ANSWER
+            )
     except (OSError, ValueError) as error:
         raise exceptions.DeviceError(
             f'{called} has failed: {error}'
@@ -221,7 +323,7 @@ def _gpu(
         _module_id(_text(gpu, ['gpu_module_id', 'platformInfo/module_id'])),
         peers,
         bool(peers - addresses)
-        or _text(gpu, ['fabric/state']) not in ('', 'N/A'),
+        or _text(gpu, ['fabric/state']) not in _NO_FABRIC,
     )
 
 

@@ -33,9 +33,11 @@ from nova.virt.libvirt import guest as libvirt_guest
 from nova_accel import nova_releases
 from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
+from nova_accel.host import nvidia_smi
 from nova_accel.virt import faults
 from nova_accel.virt import guest_partition
 from nova_accel.virt import guest_topology
+from nova_accel.virt import guest_xml
 from nova_accel.virt import instance_event
 from nova_accel.virt import joined_guest
 from nova_accel.virt import live_migration
@@ -224,9 +226,23 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             and instance.uuid not in self._resuming
             and self._accelerators.fabric.has(instance.uuid)
         )
-        guest: libvirt_guest.Guest = super()._create_guest(
-            context, xml, instance, power_on, pause or waits, post_xml_callback
-        )
+        functions = guest_xml.functions(xml)
+        with contextlib.ExitStack() as stack:
+            if functions and (power_on or pause):
+                with self._translated(context, instance):
+                    stack.enter_context(
+                        nvidia_smi.kept_away(
+                            self._accelerators.sysfs, functions
+                        )
+                    )
+            guest: libvirt_guest.Guest = super()._create_guest(
+                context,
+                xml,
+                instance,
+                power_on,
+                pause or waits,
+                post_xml_callback,
+            )
         if not waits:
             return guest
 

@@ -59,7 +59,12 @@ class GuestPartitionMixin(hooks.Hooks):
 
     def _soft_reboot(self, instance: objects.Instance) -> bool:
         with self._fabric.during(instance.uuid):
-            done = super()._soft_reboot(instance)
+            try:
+                with self._unbinding(self._held.arqs_of(instance.uuid)):
+                    done = super()._soft_reboot(instance)
+            except exceptions.AcceleratorError:
+                # Nova tries a hard reboot, which tells the reason.
+                return False
             return bool(done) and self._stays_joined(instance)
 
     def _hard_reboot(

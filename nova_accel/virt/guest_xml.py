@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
+from lxml import etree
 from nova.virt.libvirt import config as vconfig
 
 from nova_accel.model import arq_types
@@ -93,6 +94,23 @@ def name(hostdev: vconfig.LibvirtConfigGuestHostdev) -> str:
             )
         )
     )
+
+
+def functions(xml: str) -> list[pci_address.PciAddress]:
+    """The PCI functions of the host that a domain's XML gives to its guest."""
+    if 'hostdev' not in xml:
+        return []
+    return [
+        pci_address.PciAddress(
+            *(
+                int(place.get(part, '0'), 16)
+                for part in ('domain', 'bus', 'slot', 'function')
+            )
+        )
+        for place in etree.fromstring(xml).iterfind(
+            './/devices/*/source/address[@bus][@slot]'
+        )
+    ]
 
 
 def _of(handle: attach_handle.AttachHandle) -> list[HostdevPCI | HostdevMDEV]:

@@ -12,8 +12,13 @@
 
 """The base of the mixins, each of which extends hooks of Nova's driver."""
 
+from collections.abc import Iterable
+import contextlib
 from typing import TYPE_CHECKING
 
+from nova_accel.host import nvidia_smi
+from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
 from nova_accel.virt.holding import holdings
@@ -36,3 +41,20 @@ class Hooks(_Extended):
     @property
     def _held(self) -> holdings.Held:
         return self._accelerators.attachments.held
+
+    def _unbinding(
+        self, arqs: Iterable[arq_types.Arq]
+    ) -> contextlib.AbstractContextManager[None]:
+        """For a body in which libvirt takes devices from their drivers.
+
+        :raises DeviceError: on entry, if a tool of ours does not let go.
+        """
+        return nvidia_smi.kept_away(
+            self._accelerators.sysfs,
+            [
+                function
+                for arq in arqs
+                if arq.handle.type is attach_handle.HandleType.PCI
+                for function in arq.handle.functions
+            ],
+        )

@@ -72,7 +72,7 @@ class SuspendMixin(hooks.Hooks):
             hot_plug.detach(guest, arqs, CONF.libvirt.device_detach_timeout)
             super().suspend(context, instance)
         except Exception as error:
-            _attach_again(guest, arqs, error)
+            self._attach_again(guest, arqs, error)
             raise exception.InstanceFaultRollback(
                 exception.InstanceSuspendFailure(reason=faults.public(error))
             ) from error
@@ -152,10 +152,31 @@ class SuspendMixin(hooks.Hooks):
         instance: objects.Instance,
         arqs: Iterable[arq_types.Arq],
     ) -> None:
-        with joined_guest.waiting(
-            self._accelerators.fabric, guest, instance.uuid
+        arqs = tuple(arqs)
+        with (
+            self._unbinding(arqs),
+            joined_guest.waiting(
+                self._accelerators.fabric, guest, instance.uuid
+            ),
         ):
             hot_plug.attach(guest, arqs)
+
+    def _attach_again(
+        self,
+        guest: libvirt_guest.Guest,
+        arqs: tuple[arq_types.Arq, ...],
+        error: Exception,
+    ) -> None:
+        """Undo a suspend that failed."""
+        try:
+            with self._unbinding(arqs):
+                hot_plug.attach(guest, arqs)
+        except Exception as second:
+            raise exception.InstanceSuspendFailure(
+                reason=(
+                    f'{faults.public(error)}; {faults.public(second)}; {_HINT}'
+                )
+            ) from second
 
     def _made_ready(
         self, instance: objects.Instance
@@ -195,20 +216,6 @@ class SuspendMixin(hooks.Hooks):
                     f'again ({faults.public(second)}); {_HINT}'
                 )
             ) from second
-
-
-def _attach_again(
-    guest: libvirt_guest.Guest,
-    arqs: tuple[arq_types.Arq, ...],
-    error: Exception,
-) -> None:
-    """Undo a suspend that failed."""
-    try:
-        hot_plug.attach(guest, arqs)
-    except Exception as second:
-        raise exception.InstanceSuspendFailure(
-            reason=f'{faults.public(error)}; {faults.public(second)}; {_HINT}'
-        ) from second
 
 
 @contextlib.contextmanager

@@ -12,6 +12,8 @@
 
 import os
 import pathlib
+import threading
+import time
 
 import fixtures
 import testtools
@@ -19,6 +21,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.host import nvidia_smi
 from nova_accel.model import pci_address
+from nova_accel.testing import fake_sysfs
 
 XML = '''<?xml version="1.0" ?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
@@ -69,6 +72,24 @@ class TestParsed(testtools.TestCase):
             ),
             nvidia_smi.parsed(XML, LINKS),
         )
+
+    def test_states_of_the_fabric(self):
+        for state, status, expected in (
+            ('Completed', 'Success', True),
+            ('Completed', 'Insufficient Resources', True),
+            ('In Progress', 'N/A', True),
+            ('Not Started', 'N/A', True),
+            ('Not Supported', 'N/A', False),
+            ('N/A', 'N/A', False),
+            ('', '', False),
+        ):
+            [gpu] = nvidia_smi.parsed(
+                '<gpu id="0000:01:00.0"><fabric>'
+                f'<state> {state}\n</state><status>{status}</status>'
+                '</fabric></gpu>',
+                '',
+            )
+            self.assertIs(expected, gpu.has_fabric, state)
 
     def test_no_links(self):
         first, *_others = nvidia_smi.parsed(XML, '')
@@ -127,7 +148,7 @@ class TestParsed(testtools.TestCase):
         self.assertEqual((nvidia_smi.Gpu(address(1), None),), found)
 
 
-class TestGpus(testtools.TestCase):
+class ProgramTestCase(testtools.TestCase):
     """With a program that answers as the real one does."""
 
     def setUp(self):
@@ -177,6 +198,8 @@ class TestGpus(testtools.TestCase):
         )
         self.answer(f'nvlink -R -i 0000:{bus}:00.0', LINKS)
 
+
+class TestGpus(ProgramTestCase):
     def test_the_ecc_mode_of_a_card(self):
         arguments = '-q -x -i 0000:1b:00.0'
         for told in ('Enabled', 'Disabled', 'N/A'):
@@ -270,3 +293,116 @@ class TestGpus(testtools.TestCase):
             )
             error = self.assertRaises(exceptions.DeviceError, nvidia_smi.gpus)
             self.assertIn(text, str(error))
+
+
+class TestKeptAway(ProgramTestCase):
+    """The tool has all GPUs open while it runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.fake = self.useFixture(fake_sysfs.FakeSysfs())
+        self.fake.identify(address(0x1B), '10de', '2330')
+        self.fake.identify(address(0x3D), '8086', '37c9')
+        for name, value in (
+            ('_turns', nvidia_smi._Turns()),
+            ('_GIVES_WAY_S', 0.1),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.host.nvidia_smi.{name}', value
+                )
+            )
+
+    def kept_away(self, bus=0x1B):
+        return nvidia_smi.kept_away(self.fake.sysfs, [address(bus)])
+
+    def test_no_call_begins_during_a_start(self):
+        with self.kept_away(), self.kept_away():
+            error = self.assertRaises(exceptions.DeviceError, nvidia_smi.gpus)
+        self.assertIn('while a guest is started', str(error))
+        self.assertFalse(self.log.exists())
+        self.assertEqual(3, len(nvidia_smi.gpus()))
+
+    def test_a_call_waits_for_a_start(self):
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.host.nvidia_smi._GIVES_WAY_S', 20)
+        )
+        away = self.kept_away()
+        away.__enter__()
+        timer = threading.Timer(0.3, lambda: away.__exit__(None, None, None))
+        timer.start()
+        self.addCleanup(timer.join)
+        self.assertEqual(3, len(nvidia_smi.gpus()))
+        self.assertTrue(timer.finished.is_set())
+
+    def test_others_do_not_care(self):
+        with self.kept_away(0x3D), self.kept_away(0x77):
+            self.assertEqual(3, len(nvidia_smi.gpus()))
+
+    def run_slowly(self):
+        """A call in a thread, that has begun when this returns."""
+        begun, ended = self.directory / 'begun', self.directory / 'ended'
+        self.program(f'touch {begun}; sleep 1; touch {ended}; exit 1')
+        thread = threading.Thread(
+            target=lambda: self.assertRaises(
+                exceptions.DeviceError, nvidia_smi.gpus
+            )
+        )
+        thread.start()
+        self.addCleanup(thread.join)
+        while not begun.exists():
+            time.sleep(0.01)
+        return ended
+
+    def test_a_start_waits_for_a_call(self):
+        ended = self.run_slowly()
+        with self.kept_away():
+            self.assertTrue(ended.exists())
+
+    def test_a_call_without_end_is_killed_first(self):
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.host.nvidia_smi.TIMEOUT_S', 1)
+        )
+        thread = threading.Thread(
+            target=lambda: self.assertRaises(
+                exceptions.DeviceError, nvidia_smi.gpus
+            )
+        )
+        self.program(f'echo $$ >{self.directory}/pid; exec sleep 60')
+        thread.start()
+        self.addCleanup(thread.join)
+        pid = self.directory / 'pid'
+        while not pid.exists() or not pid.read_text():
+            time.sleep(0.01)
+        with self.kept_away():
+            process = pathlib.Path('/proc', pid.read_text().strip(), 'stat')
+            self.assertTrue(
+                not process.exists() or ') Z ' in process.read_text()
+            )
+
+    def test_a_wait_has_an_end(self):
+        ended = self.run_slowly()
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.host.nvidia_smi._WAIT_S', 0.1)
+        )
+        error = self.assertRaises(
+            exceptions.DeviceError, self.kept_away().__enter__
+        )
+        self.assertFalse(ended.exists())
+        self.assertIn('restart nova-compute', str(error))
+
+    def test_one_that_cannot_be_killed(self):
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.host.nvidia_smi._WAIT_S', 0.1)
+        )
+        with fixtures.MonkeyPatch(
+            'nova_accel.privileged.vendor_tool.run', _stuck
+        ):
+            self.assertRaises(exceptions.DeviceError, nvidia_smi.gpus)
+        self.assertRaises(exceptions.DeviceError, self.kept_away().__enter__)
+        with self.kept_away(0x3D):
+            pass
+
+
+def _stuck(*_arguments, **_options):
+    raise TimeoutError('the kernel is still working')

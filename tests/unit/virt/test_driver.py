@@ -10,9 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
 import threading
 import types
 
+import fixtures
 from nova import context as nova_context
 from nova import exception
 from nova.compute import provider_tree as nova_tree
@@ -784,6 +786,31 @@ class TestCreateGuest(DriverTestCase):
         self.assertEqual([('create', True)], self.calls)
         guest.resume()
         self.assertEqual(['confirm', 'resume'], self.calls[1:])
+
+    def test_no_tool_has_its_gpu_open_then(self):
+        functions = []
+        with (
+            fixtures.MonkeyPatch(
+                'nova_accel.host.nvidia_smi.kept_away',
+                lambda sysfs, some: self.kept_away(functions, some),
+            ),
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.guest_xml.functions', lambda xml: [xml]
+            ),
+        ):
+            self.create()
+        self.assertEqual(['xml'], functions)
+        self.assertEqual(
+            ['away', ('create', True), 'may come', 'confirm', 'resume'],
+            self.calls,
+        )
+
+    @contextlib.contextmanager
+    def kept_away(self, functions, some):
+        functions += some
+        self.calls.append('away')
+        yield
+        self.calls.append('may come')
 
     def test_one_that_is_not_started(self):
         self.create(power_on=False)

@@ -71,13 +71,23 @@ class TestGuestPartition(testtools.TestCase):
         super().setUp()
         self.driver = Driver()
         self.driver.calls = self.calls = []
-        self.driver._accelerators = types.SimpleNamespace(fabric=self)
+        self.driver._accelerators = types.SimpleNamespace(
+            fabric=self,
+            sysfs=None,
+            attachments=types.SimpleNamespace(held=self),
+        )
         self.driver._host = types.SimpleNamespace(get_guest=self.get_guest)
         self.has_partition = False
         self.fault = None
+        self.journal_fault = None
 
     def has(self, instance_uuid):
         return self.has_partition
+
+    def arqs_of(self, instance_uuid):
+        if self.journal_fault:
+            raise self.journal_fault
+        return ()
 
     def confirm(self, instance_uuid):
         self.calls.append(('confirms', instance_uuid))
@@ -142,6 +152,10 @@ class TestGuestPartition(testtools.TestCase):
     def test_a_soft_reboot_that_has_failed(self):
         self.has_partition = True
         self.driver.answers['_soft_reboot'] = False
+        self.assertEqual((False, []), self.reboot())
+
+    def test_a_soft_reboot_whose_devices_are_not_known(self):
+        self.journal_fault = exceptions.DeviceError('it is damaged')
         self.assertEqual((False, []), self.reboot())
 
     def test_all_are_here(self):

@@ -133,3 +133,37 @@ class TestHostdevs(testtools.TestCase):
                 )
             ],
         )
+
+
+class TestFunctions(testtools.TestCase):
+    def test_of_the_host(self):
+        arq = arq_types.Arq(
+            'arq',
+            arq_types.State.BOUND,
+            'gpu',
+            0,
+            {},
+            'provider',
+            attach_handle.AttachHandle(
+                'uuid', pci_address.PciAddress(1, 0x81, 0x1F, 7)
+            ),
+        )
+        [hostdev] = guest_xml.hostdevs([arq])
+        interface = (
+            "<interface type='hostdev'><source><address type='pci' "
+            "domain='0x0000' bus='0x3d' slot='0x02' function='0x1'/></source>"
+            "<address type='pci' domain='0' bus='0x1' slot='0x0'/></interface>"
+        )
+        self.assertEqual(
+            ['0001:81:1f.7', '0000:3d:02.1'],
+            [
+                str(function)
+                for function in guest_xml.functions(
+                    f'<domain><devices>{hostdev.to_xml()}{interface}'
+                    "<hostdev mode='subsystem' type='mdev'><source>"
+                    "<address uuid='u'/></source></hostdev>"
+                    '</devices></domain>'
+                )
+            ],
+        )
+        self.assertEqual([], guest_xml.functions('<domain/>'))

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
 import types
 
 from nova import exception
@@ -17,9 +18,15 @@ from nova.compute import power_state
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.host import nvidia_smi
+from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
 from nova_accel.virt import hot_plug
 from nova_accel.virt import suspend
 from nova_accel.virt.fabric import no_fabric
+
+GPU = pci_address.PciAddress(0, 0x81, 0, 0)
+ARQ = types.SimpleNamespace(handle=attach_handle.AttachHandle('uuid', GPU))
 
 INSTANCE = types.SimpleNamespace(
     get_network_info=list,
@@ -35,7 +42,8 @@ class Accelerators:
 
     def __init__(self):
         self.attachments = self.held = self
-        self.arqs = ('arq',)
+        self.arqs = (ARQ,)
+        self.sysfs = None
         self.fault = None
         self.plugged = []
         self.fabric = no_fabric.NoFabric()
@@ -113,12 +121,26 @@ class TestSuspendMixin(testtools.TestCase):
         self.accelerators = self.driver._accelerators = Accelerators()
         self.driver.os_acc = self.accelerators
         self.driver._resuming = set()
-        for name in ('attach', 'detach'):
-            self.patch(
-                hot_plug,
-                name,
-                lambda guest, arqs, *args, name=name: guest.do(name),
-            )
+        self.is_kept_away = False
+        self.patch(nvidia_smi, 'kept_away', self.kept_away)
+        self.patch(hot_plug, 'attach', self.attach)
+        self.patch(
+            hot_plug, 'detach', lambda guest, arqs, *_args: guest.do('detach')
+        )
+
+    @contextlib.contextmanager
+    def kept_away(self, sysfs, functions):
+        self.assertEqual([GPU], functions)
+        self.is_kept_away = True
+        try:
+            yield
+        finally:
+            self.is_kept_away = False
+
+    def attach(self, guest, arqs):
+        """Libvirt takes the GPU from NVIDIA's driver."""
+        self.assertTrue(self.is_kept_away)
+        guest.do('attach')
 
     def suspend(self):
         self.driver.suspend(None, INSTANCE)

@@ -19,13 +19,13 @@ bytes until the caller takes the text of it.
 
 from collections.abc import Sequence
 import contextlib
-import io
 import os
 import pathlib
 import selectors
 import subprocess
 import tempfile
 import time
+from typing import IO
 from typing import NamedTuple
 
 from oslo_concurrency import processutils
@@ -119,9 +119,10 @@ def run(
             stderr=subprocess.PIPE,
             bufsize=0,
         )
+    pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe]
     try:
         output, errors = _read(
-            (process.stdout, process.stderr),
+            pipes,
             most,
             (2 if lock else 1) * timeout_s + 2 * _KILL_AFTER_S,
         )
@@ -131,8 +132,8 @@ def run(
             f'{command[0]} cannot be ended: the kernel is still working'
         ) from error
     finally:
-        for stream in (process.stdout, process.stderr):
-            stream.close()
+        for pipe in pipes:
+            pipe.close()
         process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_KILL_AFTER_S)
@@ -155,7 +156,7 @@ def _after_others(lock: pathlib.Path, timeout_s: int) -> tuple[str, ...]:
 
 
 def _read(
-    streams: Sequence[io.RawIOBase], most: int | None, timeout_s: float
+    streams: Sequence[IO[bytes]], most: int | None, timeout_s: float
 ) -> list[bytes]:
     """All that a program writes into some streams.
 
@@ -163,7 +164,7 @@ def _read(
     :raises TimeoutError: it goes on for too long.
     """
     deadline = time.monotonic() + timeout_s
-    found = {stream: bytearray() for stream in streams}
+    found = {stream.fileno(): bytearray() for stream in streams}
     with selectors.DefaultSelector() as selector:
         for stream in streams:
             selector.register(stream, selectors.EVENT_READ)
@@ -175,7 +176,7 @@ def _read(
                 chunk = os.read(key.fd, 1 << 16)
                 if not chunk:
                     selector.unregister(key.fileobj)
-                kept = found[key.fileobj]
+                kept = found[key.fd]
                 kept += chunk
                 if most is None:
                     del kept[:-_KEPT]

@@ -93,7 +93,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
             return
         host_use.HostUse(self._sysfs).check_disks(handle.functions)
         controller = nvme_erasure.Controller(
-            self._sysfs, handle.address, handle.identity
+            self._sysfs, handle.address, handle.serial_number
         )
         is_virtual = self._sysfs.link(handle.address, 'physfn') is not None
         if method == 'sanitize' or (

@@ -15,12 +15,20 @@
 import dataclasses
 import enum
 import functools
+import re
 from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.model import bounds
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
+
+_IDENTITY = re.compile(
+    '(?P<ids>[0-9a-f]{4}:[0-9a-f]{4})'
+    '(?: class (?P<class_code>[0-9a-f]{4}))?'
+    '(?: serial number (?P<serial>.+))?',
+    re.DOTALL,
+)
 
 
 class HandleType(enum.StrEnum):
@@ -43,11 +51,11 @@ class AttachHandle:
     of a function that stays bound to its vendor's VFIO driver
     (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that libvirt takes
     the function from its host driver and gives it back. ``identity`` tells the
-    device from another that is put in its place, for example by its serial
-    number. It is None while the device does not say, such as when a guest has
-    it. ``cleaning`` is how its driver cleans it after a guest: the value of
-    the key ``clean``, and the command. ``live_migratable`` is the value of the
-    key of that name. Only the device's host knows and needs these two.
+    device from another that is put in its place, see :func:`identity_of`. It
+    is None in what older releases stored. ``cleaning`` is how its driver
+    cleans it after a guest: the value of the key ``clean``, and the command.
+    ``live_migratable`` is the value of the key of that name. Only the device's
+    host knows and needs these two.
     """
 
     uuid: str
@@ -87,6 +95,11 @@ class AttachHandle:
         return tuple(map(str, self.functions)) or (self.uuid,)
 
     @property
+    def serial_number(self) -> str | None:
+        """The serial number in its identity, None if it does not say."""
+        return _facts(self.identity or '').get('serial')
+
+    @property
     def info(self) -> dict[str, Any]:
         """The wire's ``attach_handle_info``."""
         info: dict[str, Any] = self.address.parts
@@ -114,8 +127,8 @@ class AttachHandle:
         """Check that the device is still the same one.
 
         :param present: the handle as its host sees it now
-        :raises DeviceError: another device is in its place, or it is at
-            another one.
+        :raises DeviceError: names both; another device is in its place, or it
+            is at another one.
         """
         if self.address != present.address:
             raise exceptions.DeviceError(
@@ -129,9 +142,32 @@ class AttachHandle:
             )
 
 
+def identity_of(ids: str, class_code: str | None, serial: str | None) -> str:
+    """The identity of a device, for people to read and for :func:`is_another`.
+
+    :param ids: vendor and product: ``10de:2331``
+    :param class_code: its PCI class, six hexadecimal digits
+    :param serial: its serial number, None while it does not say, such as a
+        drive that a guest has
+    """
+    return (
+        ids
+        + (f' class {class_code[:4]}' if class_code else '')
+        + (f' serial number {serial}' if serial else '')
+    )
+
+
 def is_another(one: str | None, other: str | None) -> bool:
     """Whether two identities are of two devices, as far as they are known."""
-    return None not in (one, other) and one != other
+    first, second = _facts(one or ''), _facts(other or '')
+    return any(first[name] != second[name] for name in first.keys() & second)
+
+
+def _facts(identity: str) -> dict[str, str]:
+    """The reverse of :func:`identity_of`; older ones are a serial number."""
+    match = _IDENTITY.fullmatch(identity)
+    found = match.groupdict() if match else {'serial': identity}
+    return {name: text for name, text in found.items() if text}
 
 
 def from_dict(value: Any) -> AttachHandle:

@@ -399,6 +399,18 @@ class TestAnotherDevice(CleaningTestCase):
         self.assertEqual(frozenset(), self.told(self.first).uncleaned)
         self.assertEqual('S1', self.identity())
 
+    def test_a_row_without_the_ids_of_its_device(self) -> None:
+        """An older release stored the serial number only."""
+        same, other = (
+            dataclasses.replace(self.first, serials=((0, identity),))
+            for identity in (
+                '144d:a80a class 0108 serial number S1',
+                '15b3:101e class 0200 serial number S1',
+            )
+        )
+        self.assertEqual(frozenset(), self.told(same).uncleaned)
+        self.assertEqual(1, len(self.told(other).uncleaned))
+
     def test_of_what_is_not_cleaned(self) -> None:
         first, second = (
             dataclasses.replace(host, cleaned=False)

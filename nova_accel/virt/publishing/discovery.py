@@ -376,20 +376,24 @@ class _Search:
 def _identified(
     device: hardware.Device, host: libvirt_devices.HostDevices
 ) -> hardware.Device:
-    """The device, with the serial number of its card in each handle.
+    """The device, with its identity in each handle.
 
-    A handle keeps an identity that the driver has set. Links are not the
-    driver's to tell.
+    The serial number is the card's, unless the driver has set another. Links
+    are not the driver's to tell.
     """
 
     def identity(handle: attach_handle.AttachHandle) -> str | None:
         function = host.functions.get(handle.address)
-        card = function and host.functions.get(function.card)
-        serial = handle.identity or (card and card.card_serial_number)
-        return (
-            reason.told(serial, hardware.MAX_ATTRIBUTE_LENGTH)
-            if serial
-            else None
+        if function is None:
+            return handle.identity
+        card = host.functions.get(function.card)
+        return reason.told(
+            attach_handle.identity_of(
+                f'{function.vendor_id}:{function.product_id}',
+                function.class_code,
+                handle.identity or (card and card.card_serial_number),
+            ),
+            hardware.MAX_ATTRIBUTE_LENGTH,
         )
 
     return dataclasses.replace(

@@ -132,6 +132,45 @@ class TestAttachHandle(testtools.TestCase):
         self.assertEqual(['0000:81:00.1'], handle.info['further_functions'])
         self.assertEqual((card, audio), handle.functions)
 
+    def test_another_device_by_its_identity(self):
+        """Of a GPU: ids, class and serial number, as far as both have them."""
+        gpu, silent, bare = (
+            attach_handle.identity_of('10de:2331', class_code, serial)
+            for class_code, serial in (
+                ('030200', 'S1'),
+                ('030200', None),
+                (None, None),
+            )
+        )
+        self.assertEqual('10de:2331 class 0302 serial number S1', gpu)
+        for same in (gpu, silent, bare, 'S1', None):
+            self.assertFalse(attach_handle.is_another(gpu, same), same)
+            self.assertFalse(attach_handle.is_another(same, gpu), same)
+        for other in (
+            attach_handle.identity_of('15b3:2331', '030200', 'S1'),
+            attach_handle.identity_of('10de:2330', '030200', 'S1'),
+            attach_handle.identity_of('10de:2331', '020000', 'S1'),
+            attach_handle.identity_of('10de:2331', '030200', 'S2'),
+            attach_handle.identity_of('15b3:101e', None, None),
+            'S2',
+        ):
+            self.assertTrue(attach_handle.is_another(gpu, other), other)
+            self.assertTrue(attach_handle.is_another(other, gpu), other)
+
+    def test_its_serial_number(self):
+        for identity, serial in (
+            ('144d:a80a class 0108 serial number S 1\n', 'S 1\n'),
+            ('144d:a80a class 0108', None),
+            ('144d:a80a', None),
+            ('144d', '144d'),
+            ('S1', 'S1'),
+            (None, None),
+        ):
+            handle = attach_handle.AttachHandle(
+                UUID, pci_address.PciAddress(0, 1, 0, 0), identity=identity
+            )
+            self.assertEqual(serial, handle.serial_number)
+
     def test_which_device_it_is(self):
         handle, same, other, silent = (
             attach_handle.AttachHandle(

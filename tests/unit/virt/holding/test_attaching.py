@@ -18,6 +18,7 @@ import time
 import types
 
 import fixtures
+from oslo_utils import uuidutils
 import sqlalchemy as sa
 import testtools
 
@@ -221,7 +222,7 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         (bound,) = self.attachments.held.arqs_of(INSTANCE)
         self.assertEqual('S1', bound.handle.identity)
-        for identity in (None, 'S1'):
+        for identity in (None, 'S1', '10de:2331 class 0302 serial number S1'):
             self.present = {
                 bound.handle.uuid: dataclasses.replace(
                     bound.handle, identity=identity
@@ -358,6 +359,32 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.api.refuse = True
         self.assertEqual(arqs, self.restarted().plug(INSTANCE))
+
+    def test_nothing_is_plugged_if_one_device_is_not_there(self):
+        self.acquire()
+        (first,) = self.attachments.held.arqs_of(INSTANCE)
+        handle = dataclasses.replace(
+            first.handle,
+            uuid=uuidutils.generate_uuid(),
+            identity='10de:2331 class 0302',
+        )
+        second = dataclasses.replace(first, handle=handle)
+        self.drivers[handle.uuid] = 'fake'
+        self.present = {
+            handle.uuid: dataclasses.replace(
+                handle, identity='15b3:101e class 0200'
+            )
+        }
+        self.attachments.held.arqs_of = lambda *_of: (first, second)
+        error = self.assertRaises(
+            exceptions.DeviceError, self.attachments.plug, INSTANCE
+        )
+        self.assertIn(
+            'is 15b3:101e class 0200 now, not 10de:2331 class 0302: another '
+            'device',
+            str(error),
+        )
+        self.assertEqual(set(), self.driver.plugged)
 
     def test_an_instance_without_any(self):
         self.assertEqual((), self.attachments.plug(INSTANCE))

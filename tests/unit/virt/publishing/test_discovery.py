@@ -641,7 +641,7 @@ class TestIdentity(EmptyHostTestCase):
         card, *parts = pci_functions.virtual_functions(
             pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2, '56c0'
         )
-        self.assertEqual([None, None], self.identities(card, *parts))
+        self.assertEqual(2 * ['8086:56c0'], self.identities(card, *parts))
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.host.pci_function.PciFunction.card_serial_number',
@@ -652,7 +652,29 @@ class TestIdentity(EmptyHostTestCase):
                 ),
             )
         )
-        self.assertEqual(2 * [255 * 'S'], self.identities())
+        for identity in self.identities():
+            self.assertEqual(255, len(identity))
+            self.assertTrue(
+                identity.startswith('8086:56c0 serial number SSS'), identity
+            )
+
+    def test_vendor_product_and_class(self):
+        """A NIC has the address of the GPU after a change of the BIOS."""
+        line = a_line(address='3d:00.0', driver='pci', type='GPU')
+        found = []
+        for ids in (('10de', '2331', '030200'), ('10de', '2331', None)):
+            vendor_id, product_id, class_code = ids
+            self.add(
+                pci_functions.function(
+                    '0000:3d:00.0',
+                    vendor_id,
+                    product_id,
+                    class_code=class_code,
+                )
+            )
+            (device,) = self.discover(line).devices
+            found += [handle.identity for handle in device.handles]
+        self.assertEqual(['10de:2331 class 0302', '10de:2331'], found)
 
 
 class TestHostUse(EmptyHostTestCase):

@@ -161,7 +161,7 @@ class TestWholeFpga(HandOverTestCase):
         )
         (device,) = self.look().devices
         (handle,) = device.handles
-        self.assertEqual('S2', handle.identity)
+        self.assertEqual('S2', handle.serial_number)
 
 
 class TestParts(HandOverTestCase):

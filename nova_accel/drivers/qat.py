@@ -14,14 +14,23 @@
 
 from collections.abc import Mapping
 import dataclasses
+import functools
 import re
+import time
 
+from nova_accel import privileged
 from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.privileged import qat as privileged_qat
+
+#: How many seconds a card's answer counts for all of its virtual functions.
+_HEARTBEAT_S = 30
 
 
 class QatDriver(pci_kind.PciKindDriver):
@@ -70,8 +79,14 @@ class QatDriver(pci_kind.PciKindDriver):
         return {'services': services} if services else {}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        if self._of_card(function, 'state') == 'down':
+        state = self._of_card(function, 'state')
+        if state == 'down':
             return 'its card is stopped: qat/state is "down"'
+        # The kernels that tell the heartbeat have a state, too.
+        if state is not None and (
+            _heartbeat(function.card, time.monotonic() // _HEARTBEAT_S) == '-1'
+        ):
+            return f'its card {function.card} does not answer its heartbeat'
         return None
 
     def _of_card(
@@ -80,3 +95,13 @@ class QatDriver(pci_kind.PciKindDriver):
         return self._sysfs.optional.read(
             function.parent_address or function.address, f'qat/{name}'
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _heartbeat(card: pci_address.PciAddress, _moment: float) -> str | None:
+    """The answer of :func:`privileged_qat.heartbeat`, None if it fails."""
+    try:
+        return privileged_qat.heartbeat(str(card))
+    except privileged.ERRORS as error:
+        sysfs_tree.note(card, f'its heartbeat cannot be read: {error}')
+        return None

@@ -182,7 +182,23 @@ class XrtDriver(fpga.FpgaDriver):
     def fault(self, function: pci_function.PciFunction) -> str | None:
         if self._sysfs.optional.read(function.address, 'dev_offline') == '1':
             return 'its management function says that it is offline'
+        for address in (function.address, _user(function.address)):
+            if self._is_not_ready(address):
+                return f'{address} is not ready: see "xrt-smi examine"'
         return None
+
+    def _is_not_ready(self, address: pci_address.PciAddress) -> bool:
+        """Whether XRT says so.
+
+        A card with its factory image (``mfg``) is as ready as it can be, see
+        ``is_ready`` in ``src/runtime_src/core/common/query_requests.h``. There
+        is no ``ready`` while a guest has the function.
+        """
+        facts = self._sysfs.optional
+        return (
+            facts.read(address, 'ready') == '0'
+            and facts.read(address, 'mfg') != '1'
+        )
 
 
 def _image(

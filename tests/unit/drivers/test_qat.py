@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
+
 from nova_accel.drivers import qat
+from nova_accel.host import sysfs_tree
 from nova_accel.testing import simulated_mdevs
 from unit.drivers import base
 
@@ -19,6 +22,24 @@ class TestQat(base.DriverTestCase):
     driver = qat.QatDriver
     spec = {'vendor_id': '8086', 'product_id': '4941'}
     address = base.the_address(1)
+
+    def setUp(self):
+        super().setUp()
+        self.asked = []
+        self.status = '0'
+        self.now = 0
+        qat._heartbeat.cache_clear()
+        for name, fake in (
+            ('nova_accel.privileged.qat.heartbeat', self.heartbeat),
+            ('time.monotonic', lambda: self.now),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(name, fake))
+
+    def heartbeat(self, address):
+        self.asked.append(address)
+        if isinstance(self.status, Exception):
+            raise self.status
+        return self.status
 
     def functions(self):
         self.sysfs.set(
@@ -57,6 +78,26 @@ class TestQat(base.DriverTestCase):
     def test_a_card_that_is_stopped(self):
         self.sysfs.set(self.CARD, qat__state='down')
         self.assertIn('qat/state', self.discover().fault)
+
+    def test_a_heartbeat_that_has_stopped(self):
+        """It counts for a while, for all virtual functions of the card."""
+        self.assertIsNone(self.discover().fault)
+        self.status = '-1'
+        self.assertIsNone(self.discover().fault)
+        self.assertEqual([self.CARD], self.asked)
+        for status, is_faulty in (('-1', True), (None, False), ('0', False)):
+            self.status = status
+            self.now += 30
+            fault = self.discover().fault
+            self.assertEqual(is_faulty, fault is not None)
+            if is_faulty:
+                self.assertIn(f'{self.CARD} does not answer', fault)
+
+    def test_a_heartbeat_that_cannot_be_read(self):
+        self.status = PermissionError(1, 'Operation not permitted')
+        with sysfs_tree.noting() as notes:
+            self.assertIsNone(self.discover().fault)
+        self.assertIn('not permitted', notes.texts()[0])
 
     def test_a_card_with_virtual_functions(self):
         self.assert_refused('2 virtual functions', address=self.CARD)

@@ -94,6 +94,21 @@ class TestXrt(fake_fpga.FpgaTestCase):
             before, dataclasses.replace(after, attributes=before.attributes)
         )
 
+    def test_not_ready(self):
+        """By the word of either function, unless it has its factory image."""
+        for address in (self.CARD, USER):
+            for ready, is_faulty in (('1', False), ('', False), ('0', True)):
+                self.sysfs.set(address, ready=ready)
+                fault = self.discover().fault
+                self.assertEqual(
+                    f'{address} is not ready: see "xrt-smi examine"'
+                    if is_faulty
+                    else None,
+                    fault,
+                )
+            self.sysfs.set(address, mfg='1')
+            self.assertIsNone(self.discover().fault)
+
     def test_uuids_are_optional(self):
         self.sysfs.remove(self.CARD)
         self.sysfs.remove(USER)

@@ -34,6 +34,7 @@ from nova_accel.privileged import fpga
 from nova_accel.privileged import gpu_nodes
 from nova_accel.privileged import nvme
 from nova_accel.privileged import pci_attributes
+from nova_accel.privileged import qat
 from nova_accel.testing import driver_conformance
 from unit.drivers import fake_fpga
 from unit.privileged import drive_tree
@@ -122,6 +123,8 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             ('fabric_manager.SYSFS', self.root),
             ('fabric_manager.RUN', self.run_directory),
             ('pci_attributes.ROOT', self.root),
+            ('qat.SYSFS', self.root),
+            ('qat.DEBUGFS', self.root / 'debug'),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.privileged.{name}', value)
@@ -257,6 +260,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             (fabric_manager.deactivate, {'number': 1, **limit}),
             (fabric_manager.tell, {'numbers': [1], **limit}),
             (gpu_nodes.opened, {}),
+            (qat.heartbeat, {'address': CARD}),
         )
 
     def test_none_is_forgotten(self):

@@ -147,6 +147,22 @@ def drained(evidence: registry.Evidence) -> None:
 
 
 @real_servers.check('devices')
+def lost(evidence: registry.Evidence) -> None:
+    """A device that reads all ones is faulty until it answers again."""
+    _expect_reserved(0)
+    try:
+        machine.A.run(f'echo {hardware.LOST_E1000E} >{hardware.LOST}')
+        _expect_reserved(1)
+        evidence('its unit is reserved')
+    finally:
+        machine.A.run(f'echo -1 >{hardware.LOST}')
+    _expect_reserved(0)
+    evidence('it answers again, and is free')
+    with real_servers.server(evidence, *_WHOLE) as server:
+        server.sees(_WHOLE_SEEN)
+
+
+@real_servers.check('devices')
 def cleaned(evidence: registry.Evidence) -> None:
     """The next tenant of a drive cannot read what the last has written."""
     # What was never reported is unclean.

@@ -6,6 +6,10 @@
  * parents that are PCI functions only, so here each function that the driver
  * labgpu is bound to becomes one too: QEMU's "edu" by its id, and any other, a
  * virtual function for instance, by driver_override.
+ *
+ * It also loses functions of bus 0: the config space of the one whose number
+ * (device << 3 | function) is written to the parameter "lost" reads all ones,
+ * as that of a device that has fallen off the bus.
  */
 #include <linux/mdev.h>
 #include <linux/module.h>
@@ -21,6 +25,34 @@
 #include "mtty.c"
 #pragma pop_macro("module_init")
 #pragma pop_macro("module_exit")
+
+static int lost = -1;
+module_param(lost, int, 0644);
+
+static struct pci_bus *bus0;
+static struct pci_ops *real_ops;
+
+static int lossy_read(struct pci_bus *bus, unsigned int devfn, int where,
+		      int size, u32 *value)
+{
+	if (devfn != READ_ONCE(lost))
+		return real_ops->read(bus, devfn, where, size, value);
+	PCI_SET_ERROR_RESPONSE(value);
+	return PCIBIOS_DEVICE_NOT_FOUND;
+}
+
+static int lossy_write(struct pci_bus *bus, unsigned int devfn, int where,
+		       int size, u32 value)
+{
+	if (devfn != READ_ONCE(lost))
+		return real_ops->write(bus, devfn, where, size, value);
+	return PCIBIOS_DEVICE_NOT_FOUND;
+}
+
+static struct pci_ops lossy_ops = {
+	.read = lossy_read,
+	.write = lossy_write,
+};
 
 /* A type embeds its kobject, so every parent needs types of its own. */
 struct labgpu {
@@ -75,13 +107,20 @@ static int __init labgpu_init(void)
 	if (ret)
 		return ret;
 	ret = pci_register_driver(&labgpu_driver);
-	if (ret)
+	if (ret) {
 		mtty_dev_exit();
-	return ret;
+		return ret;
+	}
+	bus0 = pci_find_bus(0, 0);
+	if (bus0)
+		real_ops = pci_bus_set_ops(bus0, &lossy_ops);
+	return 0;
 }
 
 static void __exit labgpu_exit(void)
 {
+	if (bus0)
+		pci_bus_set_ops(bus0, real_ops);
 	pci_unregister_driver(&labgpu_driver);
 	mtty_dev_exit();
 }

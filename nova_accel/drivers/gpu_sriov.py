@@ -54,6 +54,11 @@ class GpuSriovDriver(pci.PciDriver):
         if not units:
             raise exceptions.DeviceError('it has no virtual functions')
         known = facts.virtual(facts.of(function, spec, 'VGPU'))
+        if known.type != 'VGPU':
+            raise exceptions.DeviceError(
+                f'it is a {known.type}, and this driver offers parts of GPUs: '
+                'the line must have the driver of its kind'
+            )
         return known.device(
             [
                 known.deployable(

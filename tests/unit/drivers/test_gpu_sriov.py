@@ -57,7 +57,12 @@ class TestNoFunctions(base.DriverTestCase):
         return [
             *base.sriov(self.CARD, '8086', '56c0', '56c0', 1),
             base.a_function('0000:4d:00.0', '8086', '56c0'),
+            # An FPGA with a virtual function for each of its accelerators.
+            *base.sriov('0000:b1:00.0', '8086', 'bcce', 'bccf', 3),
         ]
 
     def test_none(self):
         self.assert_refused('no virtual functions', address='0000:4d:00.0')
+
+    def test_no_gpu(self):
+        self.assert_refused('it is a FPGA', address='0000:b1:00.0')

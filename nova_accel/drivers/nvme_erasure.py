@@ -13,13 +13,14 @@
 """Erase NVMe controllers with nvme-cli, and verify the result.
 
 Fields, bits and commands are from the NVM Express Base Specification 2.0:
-Identify Controller (figure 275), Format NVM (5.14), Sanitize (5.24) and its
-log (5.16.1.20). They are read in raw form, which is the same in all versions
-of nvme-cli.
+Identify Controller (figure 275), Identify Namespace (NVM Command Set 1.0,
+figure 97), Format NVM (5.14), Sanitize (5.24) and its log (5.16.1.20). They
+are read in raw form, which is the same in all versions of nvme-cli.
 """
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Mapping
 import functools
 from typing import Any
 
@@ -35,9 +36,18 @@ from nova_accel.privileged import nvme_drive
 #: How long a drive may take to sanitize itself; overwriting takes hours.
 SANITIZE_TIMEOUT_S = 12 * 3600
 
+#: How long its progress may stay the same, unless the drive itself estimates
+#: that the whole takes longer, and the most that such an estimate counts.
+STALL_S = 600
+LONGEST_STALL_S = 3600
+
 # SANICAP: the bit of each ability, and the action (SANACT) that uses it. Block
 # erase is first, because erased blocks can be told from data.
 _ACTIONS = ((1 << 1, 2), (1 << 0, 4), (1 << 2, 3))
+
+# SANACT -> the offset in the log of the estimate for the whole.
+_ESTIMATES = {2: 12, 3: 8, 4: 16}
+_NO_ESTIMATE = 0xFFFFFFFF
 
 # SSTAT, bits 2:0.
 _COMPLETED = {1, 4}
@@ -99,26 +109,45 @@ class Controller:
                 'not the only controller of its subsystem, all of which '
                 'would be erased'
             )
-        if self._status() != _IN_PROGRESS:
+        formats = self._formats()
+        if _status(self._ask(nvme.sanitize_log)) != _IN_PROGRESS:
             self._ask(nvme.sanitize, self._action())
-        try:
-            status = tenacity.Retrying(
-                retry=tenacity.retry_if_result(
-                    lambda status: status == _IN_PROGRESS
-                ),
-                wait=tenacity.wait_exponential(min=1, max=60),
-                stop=tenacity.stop_after_delay(SANITIZE_TIMEOUT_S),
-            )(self._status)
-        except tenacity.RetryError as error:
-            raise exceptions.DeviceError(
-                f'{self._address} is still being sanitized after '
-                f'{SANITIZE_TIMEOUT_S} s'
-            ) from error
+        status = self._sanitized()
         if status not in _COMPLETED:
             raise exceptions.DeviceError(
                 f'{self._address} has failed to sanitize itself: the status '
                 f'in its log is {status}'
             )
+        self._check_same_formats(formats)
+
+    def _sanitized(self) -> int:
+        """Wait until a sanitize ends.
+
+        :returns: its status
+        :raises DeviceError: it does not move, or takes too long.
+        """
+        stall = _Stall()
+        try:
+            log = tenacity.Retrying(
+                retry=tenacity.retry_if_result(
+                    lambda log: _status(log) == _IN_PROGRESS
+                ),
+                wait=tenacity.wait_exponential(min=1, max=60),
+                stop=tenacity.stop_any(
+                    stall, tenacity.stop_after_delay(SANITIZE_TIMEOUT_S)
+                ),
+            )(self._ask, nvme.sanitize_log)
+        except tenacity.RetryError as error:
+            raise exceptions.DeviceError(
+                f'{self._address} is still being sanitized: '
+                f'{stall.percent} % are done, and it has not got further for '
+                f'{stall.limit_s} s. If it stays so, power it off and on, or '
+                'exchange it'
+                if stall.is_over
+                else f'{self._address} is still being sanitized after '
+                f'{SANITIZE_TIMEOUT_S} s'
+            ) from error
+        return _status(log)
 
     def format(self) -> None:
         """Erase the user data of its namespaces, and verify that by reading.
@@ -135,23 +164,49 @@ class Controller:
                 f'{self._address} is not formatted: that would erase the '
                 'namespaces of the other controllers of its subsystem too'
             )
+        formats = self._formats()
+        if not formats:
+            raise exceptions.DeviceError(
+                f'{self._address} is not formatted: it has no namespace'
+            )
+        # FNA bit 0: a format is that of all namespaces.
+        if self._number(524, 1) & 0b1 and len(set(formats.values())) > 1:
+            raise exceptions.DeviceError(
+                f'{self._address} is not formatted: its namespaces have '
+                'different block formats, and would all get the same. Format '
+                'them alike, or use "clean": "sanitize"'
+            )
+        self._check_none_is_detached(formats)
+        for id_, format_ in formats.items():
+            self._ask(nvme.format_namespace, id_, *format_)
+        self._check_same_formats(formats)
+        for id_ in formats:
+            if not self._ask(nvme.is_blank, id_):
+                raise exceptions.DeviceError(
+                    f'namespace {id_} of {self._address} has data in it '
+                    'after it was formatted'
+                )
+
+    def _formats(self) -> dict[int, tuple[int, int]]:
+        """The id and the block format of each attached namespace."""
         ids = [
             int(self._read(f'{name}/nsid') or 0)
             for name in self._sysfs.names(self._address, f'nvme/{self._name}')
             if nvme_drive.NAMESPACE.fullmatch(name)
         ]
-        if not ids:
-            raise exceptions.DeviceError(
-                f'{self._address} is not formatted: it has no namespace'
-            )
-        self._check_none_is_detached(ids)
-        for id_ in ids:
-            self._ask(nvme.format_namespace, id_)
-        for id_ in ids:
-            if not self._ask(nvme.is_blank, id_):
+        return {id_: tuple(self._ask(nvme.block_format, id_)) for id_ in ids}
+
+    def _check_same_formats(
+        self, former: Mapping[int, tuple[int, int]]
+    ) -> None:
+        """:raises DeviceError: the erasure has changed the namespaces."""
+        present = self._formats()
+        for id_, format_ in former.items():
+            if present.get(id_) != format_:
                 raise exceptions.DeviceError(
-                    f'namespace {id_} of {self._address} has data in it '
-                    'after it was formatted'
+                    f'namespace {id_} of {self._address} is not as it was '
+                    f'before it was erased: its FLBAS and DPS were {format_} '
+                    f'and are {present.get(id_)}'
                 )
 
     def _check_none_is_detached(self, attached: Collection[int]) -> None:
@@ -200,10 +255,6 @@ class Controller:
         except exceptions.DeviceError:
             return True
 
-    def _status(self) -> int:
-        log = self._ask(nvme.sanitize_log)
-        return int.from_bytes(log[2:4], 'little') & 0b111
-
     def _number(self, offset: int, length: int) -> int:
         """A field of Identify Controller."""
         return int.from_bytes(
@@ -224,3 +275,43 @@ class Controller:
             raise exceptions.DeviceError(
                 f'{self._address} is not erased: {reason}'
             ) from error
+
+
+class _Stall(tenacity.stop.stop_base):
+    """Whether a sanitize has not got further for too long.
+
+    The time that was slept counts, not the clock.
+    """
+
+    def __init__(self) -> None:
+        self._most, self._since_s = -1, 0.0
+        self.limit_s = STALL_S
+        self.is_over = False
+
+    @property
+    def percent(self) -> int:
+        return 100 * self._most // 0x10000
+
+    def __call__(self, state: tenacity.RetryCallState) -> bool:
+        log: bytes = state.outcome.result()  # type: ignore[union-attr]
+        progress = int.from_bytes(log[0:2], 'little')
+        if progress > self._most:
+            self._most, self._since_s = progress, state.idle_for
+        self.limit_s = _limit_s(log)
+        self.is_over = state.idle_for - self._since_s >= self.limit_s
+        return self.is_over
+
+
+def _limit_s(log: bytes) -> int:
+    """How long the progress in a log may stay the same."""
+    offset = _ESTIMATES.get(log[4] & 0b111)
+    if offset is None:
+        return STALL_S
+    estimate_s = int.from_bytes(log[offset : offset + 4], 'little')
+    if estimate_s == _NO_ESTIMATE:
+        return STALL_S
+    return min(max(STALL_S, estimate_s), LONGEST_STALL_S)
+
+
+def _status(log: bytes) -> int:
+    return int.from_bytes(log[2:4], 'little') & 0b111

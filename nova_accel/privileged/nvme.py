@@ -34,6 +34,9 @@ _SAMPLES = 64
 # One more stands for all namespaces.
 _LAST_NAMESPACE = 0xFFFFFFFE
 
+# The bits of FLBAS and DPS that a format sets.
+_FLBAS, _DPS = 0x7F, 0xF
+
 #: Erased blocks read as zeroes or ones.
 _BLANK = (b'\x00', b'\xff')
 
@@ -99,19 +102,47 @@ def sanitize(address: str, serial: str, action: int) -> None:
 
 
 @privileged.nvme_pctxt.entrypoint
-def format_namespace(address: str, serial: str, namespace_id: int) -> None:
+def block_format(
+    address: str, serial: str, namespace_id: int
+) -> tuple[int, int]:
+    """How the blocks of an attached namespace are laid out.
+
+    :returns: the fields FLBAS and DPS of Identify Namespace: the LBA format
+        with the place of the metadata, and the protection information
+    """
+    arguments.integer('namespace_id', namespace_id, 1, _LAST_NAMESPACE)
+    with nvme_drive.drive(address, serial) as drive:
+        data = _raw(
+            drive, 'id-ns', f'--namespace-id={namespace_id}', size=4096
+        )
+    return data[26] & _FLBAS, data[29] & _DPS
+
+
+@privileged.nvme_pctxt.entrypoint
+def format_namespace(
+    address: str, serial: str, namespace_id: int, flbas: int, dps: int
+) -> None:
     """Erase the user data of a namespace of a drive.
 
+    :param flbas: with ``dps`` its layout from now on; nvme-cli has a default
+        for what it is not told, whatever layout the namespace has
     :raises ValueError: the host uses one of the drive's namespaces, since a
         drive may erase all of them, whichever is named.
     """
     arguments.integer('namespace_id', namespace_id, 1, _LAST_NAMESPACE)
+    arguments.integer('flbas', flbas, 0, _FLBAS)
+    arguments.integer('dps', dps, 0, _DPS)
     with _unused_drive(address, serial) as drive:
         processutils.execute(
             'nvme',
             'format',
             str(drive.node),
             f'--namespace-id={namespace_id}',
+            # Bits 6:5 are the upper bits of the format's number.
+            f'--lbaf={flbas & 0xF | (flbas & 0x60) >> 1}',
+            f'--ms={flbas >> 4 & 1}',
+            f'--pi={dps & 0b111}',
+            f'--pil={dps >> 3}',
             '--ses=1',
             '--force',
         )

@@ -12,6 +12,8 @@
 
 """An NVMe drive in the place of ``nova_accel.privileged.nvme``."""
 
+import struct
+
 import fixtures
 from oslo_concurrency import processutils
 
@@ -33,6 +35,11 @@ class FakeNvme(fixtures.Fixture):
 
     :ivar calls: what it was told
     :ivar statuses: of sanitizing, as the log has them one after the other
+    :ivar progress: of sanitizing, likewise
+    :ivar estimates: the seconds to overwrite, erase blocks and delete the key
+    :ivar formats: of the namespaces, with their protection
+    :ivar formats_after_sanitize: those that a sanitize changes
+    :ivar forgets_formats: whether it formats in its own way
     :ivar keeps: namespaces that keep their data, whatever they are told
     :ivar controllers_listed: the subsystem's, None if it has no list
     :ivar serial: of the drive that is there, by what is asked as root
@@ -51,6 +58,12 @@ class FakeNvme(fixtures.Fixture):
         }
         self.calls = []
         self.statuses = [0]
+        self.progress = [0xFFFF]
+        self.estimates = (0xFFFFFFFF,) * 3
+        self.action = 0
+        self.formats = {1: (0, 0), 2: (0, 0)}
+        self.formats_after_sanitize = {}
+        self.forgets_formats = False
         self.keeps = set()
         self.data = {1, 2}
         self.allocated = [1, 2]
@@ -72,6 +85,7 @@ class FakeNvme(fixtures.Fixture):
             'sanitize',
             'format_namespace',
             'is_blank',
+            'block_format',
             'allocated_namespaces',
             'controllers',
         ):
@@ -108,20 +122,41 @@ class FakeNvme(fixtures.Fixture):
         status = self.statuses[0]
         if len(self.statuses) > 1:
             del self.statuses[0]
+        progress = self.progress[0]
+        if len(self.progress) > 1:
+            del self.progress[0]
         # The bits above are how often it has overwritten.
-        return bytes([0xFF, 0xFF, 0b1000 | status, 1]) + bytes(508)
+        return (
+            struct.pack('<HBBI', progress, 0b1000 | status, 1, self.action)
+            + struct.pack('<3I', *self.estimates)
+            + bytes(492)
+        )
 
     def sanitize(self, address, serial, action):
         self.check(address, serial)
         self.calls.append(('sanitize', action))
+        self.action = action
         self.statuses = [2, 2, 1] if self.statuses == [0] else self.statuses
+        self.formats |= self.formats_after_sanitize
 
-    def format_namespace(self, address, serial, namespace_id):
+    def block_format(self, address, serial, namespace_id):
+        self.check(address, serial)
+        return self.formats[namespace_id]
+
+    def format_namespace(self, address, serial, namespace_id, flbas, dps):
         self.check(address, serial)
         if namespace_id not in self.data:
             raise processutils.ProcessExecutionError(stderr='no such')
         self.calls.append(('format', namespace_id))
         self.data -= {namespace_id} - self.keeps
+        formatted = (
+            self.formats
+            if self.fields[524][0] & FORMATS_ALL
+            else (namespace_id,)
+        )
+        self.formats |= dict.fromkeys(
+            formatted, (0, 0) if self.forgets_formats else (flbas, dps)
+        )
 
     def is_blank(self, address, serial, namespace_id):
         self.check(address, serial)

@@ -116,6 +116,38 @@ class TestSanitize(ControllerTestCase):
         )
         self.assert_refused('still', self.controller().sanitize, False)
 
+    def test_one_that_does_not_move_is_given_up(self):
+        """It would keep others from being cleaned for hours."""
+        for progress, estimate, least, most in (
+            ([0], 0xFFFFFFFF, 600, 700),
+            ([0], 0, 600, 700),
+            ([0x8000, 0x7FFF, 0x8000, 0], 5, 600, 700),
+            ([0], 1500, 1500, 1600),
+            ([0], 0xFFFFFFFE, 3600, 3700),
+        ):
+            drive = self.drive(sanicap=fake_nvme.BLOCKS)
+            drive.statuses, drive.action = [2], 2
+            drive.progress = progress
+            drive.estimates = (0, estimate, 0)
+            del self.sleeps[:]
+            done = f'{100 * progress[0] // 0x10000} % are done'
+            self.assert_refused(done, self.controller().sanitize, False)
+            self.assertTrue(least <= sum(self.sleeps) < most, self.sleeps)
+            self.assertEqual([], drive.calls)
+
+    def test_one_that_moves_slowly_is_waited_for(self):
+        drive = self.drive(sanicap=fake_nvme.OVERWRITE)
+        drive.progress = [step for step in range(100) for _ in range(9)]
+        drive.statuses = [2] * len(drive.progress) + [1]
+        self.controller().sanitize(False)
+        self.assertGreater(sum(self.sleeps), 10 * 3600)
+
+    def test_the_block_formats_are_other_ones_then(self):
+        drive = self.drive(sanicap=fake_nvme.BLOCKS)
+        drive.formats = {1: (1, 0), 2: (0, 0)}
+        drive.formats_after_sanitize = {1: (0, 0)}
+        self.assert_refused('namespace 1', self.controller().sanitize, False)
+
     def test_it_would_erase_what_others_have(self):
         for abilities in (
             {'sanicap': 0},
@@ -135,6 +167,31 @@ class TestFormat(ControllerTestCase):
         self.controller().format()
         self.assertEqual([('format', 2), ('format', 1)], drive.calls)
         self.assertEqual(set(), drive.data)
+
+    def test_each_keeps_its_block_format(self):
+        """nvme-cli would give them the format 0 without metadata."""
+        formats = {1: (0x31, 0x9), 2: (0, 0)}
+        drive = self.drive()
+        drive.formats = dict(formats)
+        self.controller().format()
+        self.assertEqual(formats, drive.formats)
+
+    def test_the_block_format_is_another_one_then(self):
+        drive = self.drive()
+        drive.formats = {1: (1, 0), 2: (0, 0)}
+        drive.forgets_formats = True
+        self.assert_refused('namespace 1', self.controller().format)
+
+    def test_one_format_for_all_that_have_different_ones(self):
+        drive = self.drive(fna=fake_nvme.FORMATS_ALL)
+        drive.formats = {1: (1, 0), 2: (0, 0)}
+        self.assert_refused(
+            'different block formats', self.controller().format
+        )
+        self.assertEqual([], drive.calls)
+        drive.formats[2] = (1, 0)
+        self.controller().format()
+        self.assertEqual({1: (1, 0), 2: (1, 0)}, drive.formats)
 
     def test_it_cannot(self):
         self.drive(oacs=0)

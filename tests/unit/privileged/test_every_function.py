@@ -80,6 +80,8 @@ _HOSTILE = {
     'serial': ('', 'S1', 'S' * 10**6, *_OTHER_TYPES),
     'namespace_id': (0, 0xFFFFFFFF, *_NUMBERS),
     'action': (0, 1, 5, *_NUMBERS),
+    'flbas': (0x80, *_NUMBERS),
+    'dps': (0x10, *_NUMBERS),
     'number': (64, *_NUMBERS),
     'numbers': ([64], [1] * 65, ['1'], [[1]], '1', *_OTHER_TYPES),
     'functions': (
@@ -235,7 +237,11 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             (nvme.controllers, _DRIVE),
             (nvme.sanitize_log, _DRIVE),
             (nvme.sanitize, {**_DRIVE, 'action': 2}),
-            (nvme.format_namespace, {**_DRIVE, 'namespace_id': 1}),
+            (nvme.block_format, {**_DRIVE, 'namespace_id': 1}),
+            (
+                nvme.format_namespace,
+                {**_DRIVE, 'namespace_id': 1, 'flbas': 1, 'dps': 0},
+            ),
             (nvme.is_blank, {**_DRIVE, 'namespace_id': 1}),
             (pci_attributes.write, {'address': VIRTUAL, **reset}),
             (
@@ -276,7 +282,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             pathlib.Path(line.split()[0]).name
             for line in self.log.read_text().splitlines()
         )
-        self.assertEqual({'flock': 11, 'nvme': 6}, started)
+        self.assertEqual({'flock': 11, 'nvme': 7}, started)
         self.assertEqual(
             ('8', '1'),
             (

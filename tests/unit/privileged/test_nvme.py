@@ -32,7 +32,8 @@ EVERY = (
     (nvme.controllers,),
     (nvme.sanitize_log,),
     (nvme.sanitize, 2),
-    (nvme.format_namespace, 1),
+    (nvme.block_format, 1),
+    (nvme.format_namespace, 1, 0, 0),
 )
 
 SCRIPT = '''#!/bin/sh
@@ -99,11 +100,27 @@ class TestCommands(NvmeTestCase):
 
     def test_erasing(self):
         nvme.sanitize(*DRIVE, 2)
-        nvme.format_namespace(*DRIVE, 1)
+        nvme.format_namespace(*DRIVE, 1, 0, 0)
+        nvme.format_namespace(*DRIVE, 1, 0x31, 0x9)
+        nvme.format_namespace(*DRIVE, 1, 0x7F, 0xF)
         self.assert_called(
             'sanitize nvme0 --sanact=2',
-            'format nvme0 --namespace-id=1 --ses=1 --force',
+            *(
+                f'format nvme0 --namespace-id=1 {layout} --ses=1 --force'
+                for layout in (
+                    '--lbaf=0 --ms=0 --pi=0 --pil=0',
+                    '--lbaf=17 --ms=1 --pi=1 --pil=1',
+                    '--lbaf=63 --ms=1 --pi=7 --pil=1',
+                )
+            ),
         )
+
+    def test_block_format(self):
+        data = bytearray(4096)
+        data[26], data[29] = 0xB1, 0xF9
+        self.output.write_bytes(data)
+        self.assertEqual((0x31, 0x9), nvme.block_format(*DRIVE, 1))
+        self.assert_called('id-ns nvme0 --namespace-id=1 --raw-binary')
 
     def test_is_blank(self):
         self.assertFalse(nvme.is_blank(*DRIVE, 1))
@@ -176,17 +193,17 @@ class TestUnused(NvmeTestCase):
             return os_open(path, flags, *more)
 
         self.useFixture(fixtures.MonkeyPatch('os.open', busy))
-        for method, argument in (
+        for method, *more in (
             (nvme.sanitize, 2),
-            (nvme.format_namespace, 1),
+            (nvme.format_namespace, 1, 0, 0),
         ):
-            error = self.assertRaises(ValueError, method, *DRIVE, argument)
+            error = self.assertRaises(ValueError, method, *DRIVE, *more)
             self.assertIn('the host itself uses', str(error))
         self.assert_called()
 
     def test_nothing_stays_open(self):
         before = os.listdir('/proc/self/fd')
-        nvme.format_namespace(*DRIVE, 1)
+        nvme.format_namespace(*DRIVE, 1, 0, 0)
         self.assertEqual(len(before), len(os.listdir('/proc/self/fd')))
 
 
@@ -198,7 +215,11 @@ class TestArguments(NvmeTestCase):
             self.assertRaises(ValueError, nvme.sanitize, *DRIVE, action)
         for namespace in (0, -1, 0xFFFFFFFF):
             self.assertRaises(
-                ValueError, nvme.format_namespace, *DRIVE, namespace
+                ValueError, nvme.format_namespace, *DRIVE, namespace, 0, 0
+            )
+        for layout in ((0x80, 0), (-1, 0), (0, 0x10), (0, -1)):
+            self.assertRaises(
+                ValueError, nvme.format_namespace, *DRIVE, 1, *layout
             )
         self.assert_called()
 

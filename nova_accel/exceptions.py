@@ -240,6 +240,17 @@ class DeviceError(AcceleratorError):
     PUBLIC = _('an accelerator has failed: try again, or ask an administrator')
 
 
+class PartOfCard(DeviceError):
+    """A PCI function is no device of its own, but a part of a card.
+
+    :param card: the address of the function that stands for the card
+    """
+
+    def __init__(self, text: str, card: object) -> None:
+        super().__init__(text)
+        self.card = card
+
+
 class FabricError(DeviceError):
     """Fabric Manager refused, or gave no usable answer."""
 

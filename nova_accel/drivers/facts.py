@@ -20,6 +20,7 @@ from typing import Any
 from nova_accel import exceptions
 from nova_accel.drivers import catalogue
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
@@ -145,6 +146,27 @@ def of(
             'catalogue, the line must have a "type"'
         )
     return Facts(function, spec, known, type_)
+
+
+def tell_missing(
+    card: pci_function.PciFunction,
+    types: Iterable[tuple[str, int]],
+    deployables: Iterable[hardware.Deployable],
+) -> None:
+    """Tell the operator which units of a line's types nobody can get.
+
+    :param types: the types of the line, and how many units it wants of each
+    :param deployables: those of the types, in the same order
+    """
+    for (name, wanted), found in zip(types, deployables, strict=True):
+        units = 0 if found.fault else len(found.handles)
+        if units < wanted:
+            sysfs_tree.note(
+                card.address,
+                f'it has {units} of the {wanted} units of the type {name} in '
+                'its line: others leave no room for more, or have its '
+                'functions',
+            )
 
 
 def virtual(known: Facts) -> Facts:

@@ -295,9 +295,8 @@ def on_virtual_functions(
         which.
     """
     accelerators = [
-        Accelerator(address, function_uuids.get(address))
-        for address in function.virtual_functions
-        if address in host.functions
+        Accelerator(part.address, function_uuids.get(part.address))
+        for part in host.parts(function)
     ]
     if not accelerators:
         raise exceptions.DeviceError(

@@ -171,9 +171,8 @@ class FpgaRegionDriver(fpga.FpgaDriver):
                 for path in self.region_paths(function)
             ],
             {
-                address: self.function_uuid(host.functions[address])
-                for address in function.virtual_functions
-                if address in host.functions
+                part.address: self.function_uuid(part)
+                for part in host.parts(function)
             },
         )
 

@@ -46,11 +46,7 @@ class GpuSriovDriver(pci.PciDriver):
     ) -> hardware.Device:
         pci_kind.check_vendor(function, _VENDORS)
         pci_kind.check_card(function)
-        units = [
-            host.functions[address]
-            for address in function.virtual_functions
-            if address in host.functions
-        ]
+        units = host.parts(function)
         if not units:
             raise exceptions.DeviceError('it has no virtual functions')
         known = facts.virtual(facts.of(function, spec, 'VGPU'))

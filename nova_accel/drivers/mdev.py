@@ -26,6 +26,7 @@ from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
@@ -36,7 +37,9 @@ _MOST_UNITS = 256
 
 # The description of NVIDIA's types states how many units a card makes if it
 # makes no other type.
-_MAX_INSTANCE = re.compile(r'\bmax_instance=([1-9][0-9]*)')
+_NO_ROOM = 'the other mediated devices of the card leave no room for it'
+
+_MAX_INSTANCE = re.compile(r'\bmax_instance=([1-9][0-9]{0,5})\b')
 
 
 class MdevDriver(base.Driver):
@@ -71,25 +74,25 @@ class MdevDriver(base.Driver):
         types = _types(parents, spec)
         known = facts.virtual(facts.of(function, spec))
         deployables = []
-        for mdev_type, handles in self._units(parents, types, host):
-            if handles:
-                deployables.append(
-                    known.deployable(
-                        mdev_type,
-                        handles,
-                        *naming.vgpu_traits(
-                            known.vendor,
-                            function.product_id,
-                            mdev_type,
-                            self._read(parents[0], mdev_type, 'name'),
-                        ),
-                    )
-                )
-        if not deployables:
+        for mdev_type, handles, fault in self._units(parents, types, host):
+            deployable = known.deployable(
+                mdev_type,
+                handles,
+                *naming.vgpu_traits(
+                    known.vendor,
+                    function.product_id,
+                    mdev_type,
+                    next(self._read(parents, mdev_type, 'name'), None),
+                ),
+            )
+            deployables.append(dataclasses.replace(deployable, fault=fault))
+        if all(each.fault for each in deployables):
             raise exceptions.DeviceError(
                 f'it can make no more {", ".join(dict(types))}: others have '
                 'made all that it can make'
             )
+        if spec.mdev_types:
+            facts.tell_missing(function, spec.mdev_types, deployables)
         result = known.device(deployables)
         # Cards that make other types are not interchangeable with this one.
         return dataclasses.replace(
@@ -120,32 +123,39 @@ class MdevDriver(base.Driver):
         parents: Sequence[pci_function.PciFunction],
         types: Sequence[tuple[str, int]],
         host: libvirt_devices.HostDevices,
-    ) -> Iterator[tuple[str, tuple[attach_handle.AttachHandle, ...]]]:
-        """Each type, and its units that fit beside the others.
+    ) -> Iterator[
+        tuple[str, tuple[attach_handle.AttachHandle, ...], str | None]
+    ]:
+        """Each type, its units that fit beside the others, and a fault.
+
+        A type without room has a fault, and the units of which it would make
+        some. So Placement keeps it while another one has the card.
 
         :raises DeviceError: the card does not say how much of it its types
             take.
         """
         most = {
-            mdev_type: self._max_instances(parents[0], mdev_type)
+            mdev_type: self._max_instances(parents, mdev_type)
             for mdev_type, _units in types
         }
         if len(types) > 1 and None in most.values():
             raise exceptions.DeviceError(
-                'the descriptions of its types have no max_instance: how they '
-                'share the card is not known, so it can have one type only'
+                'mdev_supported_types/<type>/description has no max_instance '
+                f'for {", ".join(each for each in most if not most[each])}: '
+                'how its types share the card is not known, so it can have '
+                'one type only'
             )
         mine = self._possible(parents, types, host)
         made = {mdev.uuid for mdev in host.mdevs}
         ours = {
             handle.uuid
-            for _type, _units, handles in mine
+            for _type, _units, handles, _some in mine
             for handle in handles
         }
         share = 1 - self._taken(parents, ours, host)
         held = {mdev.uuid for mdev in host.held_mdevs}
-        for mdev_type, units, handles in mine:
-            maximum = most[mdev_type]
+        for mdev_type, wanted, handles, some in mine:
+            maximum, units = most[mdev_type], wanted
             if maximum is not None:
                 units = min(units, max(0, int(share * maximum)))
             units = max(units, sum(handle.uuid in held for handle in handles))
@@ -162,18 +172,41 @@ class MdevDriver(base.Driver):
             }
             if maximum is not None:
                 share -= fractions.Fraction(len(chosen), maximum)
-            yield (
-                mdev_type,
-                tuple(handle for handle in handles if handle.uuid in chosen),
-            )
+            if chosen:
+                yield (
+                    mdev_type,
+                    tuple(each for each in handles if each.uuid in chosen),
+                    None,
+                )
+            else:
+                yield (
+                    mdev_type,
+                    tuple(
+                        itertools.islice(
+                            self._nobodys(some, mdev_type),
+                            min(wanted, maximum or 0),
+                        )
+                    ),
+                    _NO_ROOM,
+                )
 
     def _possible(
         self,
         parents: Sequence[pci_function.PciFunction],
         types: Sequence[tuple[str, int]],
         host: libvirt_devices.HostDevices,
-    ) -> list[tuple[str, int, list[attach_handle.AttachHandle]]]:
-        """Each type, how many units are wanted, and those that can be made."""
+    ) -> list[
+        tuple[
+            str,
+            int,
+            list[attach_handle.AttachHandle],
+            list[pci_function.PciFunction],
+        ]
+    ]:
+        """Each type, how many units are wanted, and those that can be made.
+
+        The last are the functions that make them.
+        """
         return [
             (
                 mdev_type,
@@ -183,6 +216,7 @@ class MdevDriver(base.Driver):
                     for parent in some
                     for handle in self._handles(parent, mdev_type, host)
                 ],
+                some,
             )
             for (mdev_type, units), some in zip(
                 types, _divided(parents, types, host), strict=True
@@ -200,35 +234,41 @@ class MdevDriver(base.Driver):
         taken = fractions.Fraction(0)
         for mdev in host.mdevs:
             if mdev.parent in addresses and mdev.uuid not in ours:
-                maximum = self._max_instances(parents[0], mdev.type)
+                maximum = self._max_instances(parents, mdev.type)
                 if maximum is not None:
                     taken += fractions.Fraction(1, maximum)
         return taken
 
     def _max_instances(
-        self, parent: pci_function.PciFunction, mdev_type: str
+        self, parents: Sequence[pci_function.PciFunction], mdev_type: str
     ) -> int | None:
         """How many units the card makes of a type alone, None if unknown.
 
         A virtual function offers one unit of any type for which its card still
         has room. So the sum over the functions is not what the card makes.
         """
-        match = _MAX_INSTANCE.search(
-            self._read(parent, mdev_type, 'description') or ''
-        )
-        return None if match is None else int(match[1])
+        for text in self._read(parents, mdev_type, 'description'):
+            match = _MAX_INSTANCE.search(text)
+            if match is not None:
+                return int(match[1])
+        return None
 
     def _read(
-        self, parent: pci_function.PciFunction, mdev_type: str, attribute: str
-    ) -> str | None:
-        """An attribute of a type, None if the card's driver does not have it.
+        self,
+        parents: Sequence[pci_function.PciFunction],
+        mdev_type: str,
+        attribute: str,
+    ) -> Iterator[str]:
+        """An attribute of a type, as each function that has it tells it.
 
         ``name`` and ``description`` are for people, and optional
         (https://docs.kernel.org/driver-api/vfio-mediated-device.html).
         """
-        return self._sysfs.optional.read(
-            parent.address, f'mdev_supported_types/{mdev_type}/{attribute}'
-        )
+        path = f'mdev_supported_types/{mdev_type}/{attribute}'
+        for parent in parents:
+            text = self._sysfs.optional.read(parent.address, path)
+            if text:
+                yield text
 
     def _handles(
         self,
@@ -251,9 +291,7 @@ class MdevDriver(base.Driver):
         )
         available = parent.mdev_types.get(mdev_type, 0)
         derived = [
-            naming.derived_uuid(
-                self._node_uuid, parent.name, mdev_type, str(index)
-            )
+            self._uuid(parent, mdev_type, index)
             for index in range(
                 max(_MOST_UNITS, available) if made or held else available
             )
@@ -272,6 +310,25 @@ class MdevDriver(base.Driver):
                     uuid, parent.address, mdev_type
                 )
 
+    def _nobodys(
+        self, parents: Sequence[pci_function.PciFunction], mdev_type: str
+    ) -> Iterator[attach_handle.AttachHandle]:
+        """Handles of a type that can be made later; each function's first."""
+        for index in range(_MOST_UNITS):
+            for parent in parents:
+                yield attach_handle.AttachHandle(
+                    self._uuid(parent, mdev_type, index),
+                    parent.address,
+                    mdev_type,
+                )
+
+    def _uuid(
+        self, parent: pci_function.PciFunction, mdev_type: str, index: int
+    ) -> str:
+        return naming.derived_uuid(
+            self._node_uuid, parent.name, mdev_type, str(index)
+        )
+
 
 def _parents(
     function: pci_function.PciFunction,
@@ -283,16 +340,20 @@ def _parents(
     """
     if function.mdev_types:
         return [function]
-    parents = [
-        host.functions[address]
-        for address in function.virtual_functions
-        if address in host.functions and host.functions[address].mdev_types
-    ]
+    parts = host.parts(function)
+    parents = [part for part in parts if part.mdev_types]
     if not parents:
         raise exceptions.DeviceError(
             'it makes no mediated devices: is the vendor\'s driver loaded '
             'on the host?'
         )
+    for part in parts:
+        if not part.mdev_types:
+            sysfs_tree.note(
+                part.address,
+                f'it makes no mediated devices, as others of {part.card} do: '
+                'is it bound to the vendor\'s driver?',
+            )
     return parents
 
 
@@ -351,12 +412,14 @@ def _check_is_no_part(
     host: libvirt_devices.HostDevices,
 ) -> None:
     """:raises DeviceError: the line also matches its card."""
-    card = host.functions.get(function.parent_address or function.address)
-    if (
+    if function.parent_address is None:
+        return
+    card = host.functions.get(function.card)
+    if host.is_unreadable(function.card) or (
         card is not None
-        and card != function
         and spec.matches(card.address, card.vendor_id, card.product_id)
     ):
-        raise exceptions.DeviceError(
-            f'it is a part of {card.address}, which the line matches too'
+        raise exceptions.PartOfCard(
+            f'it is a part of {function.card}, which the line matches too',
+            function.card,
         )

@@ -45,12 +45,14 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
         host: libvirt_devices.HostDevices,
     ) -> hardware.Device | None:
         if function.parent_address is not None:
-            raise exceptions.DeviceError(
-                'it is a virtual function, which is no whole GPU'
+            raise exceptions.PartOfCard(
+                'it is a virtual function, which is no whole GPU',
+                function.parent_address,
             )
         if function.address.function != 0:
-            raise exceptions.DeviceError(
-                'it is not function 0 of its slot, and only that is the GPU'
+            raise exceptions.PartOfCard(
+                'it is not function 0 of its slot, and only that is the GPU',
+                dataclasses.replace(function.address, function=0),
             )
         if not (function.class_code or _DISPLAY).startswith(_DISPLAY):
             raise exceptions.DeviceError(

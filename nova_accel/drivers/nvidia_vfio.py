@@ -12,9 +12,12 @@
 
 """NVIDIA's vGPUs that are virtual functions with a vGPU type."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
+import itertools
+from typing import NamedTuple
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
@@ -23,12 +26,21 @@ from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nvidia_smi
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+
+
+class _Part(NamedTuple):
+    """A virtual function, and the ids of its type and of those that fit."""
+
+    function: pci_function.PciFunction
+    current: str
+    fitting: frozenset[str]
 
 
 class NvidiaVfioDriver(base.Driver):
@@ -61,42 +73,29 @@ class NvidiaVfioDriver(base.Driver):
             raise exceptions.DeviceError(
                 'the line must have "vgpu_types", such as {"558": 4}'
             )
-        vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
-        functions = [
-            address
-            for address in function.virtual_functions
-            if address in host.functions and vgpus.current(address) is not None
-        ]
+        parts, why = self._parts(function, host)
         wanted = sum(units for _type, units in spec.vgpu_types)
-        if wanted > len(functions):
+        if not parts or wanted > len(function.virtual_functions):
             raise exceptions.DeviceError(
-                f'the line has {wanted} vGPUs, but {len(functions)} of its '
+                f'the line has {wanted} vGPUs, but {len(parts)} of its '
                 f'{len(function.virtual_functions)} virtual functions can '
-                'be given a type'
+                'be given a type' + (f': {why}' if why else '')
             )
         known = facts.virtual(facts.of(function, spec, 'VGPU'))
-        deployables = []
-        left = iter(functions)
-        for type_id, units in spec.vgpu_types:
-            mine = [next(left) for _unit in range(units)]
-            handles = tuple(self._handles(mine, type_id, host, vgpus))
-            if handles:
-                deployables.append(
-                    known.deployable(
-                        f'nvidia-{type_id}',
-                        handles,
-                        naming.vgpu_trait(
-                            known.vendor,
-                            function.product_id,
-                            f'nvidia-{type_id}',
-                        ),
-                    )
-                )
-        if not deployables:
+        deployables = [
+            self._deployable(known, type_id, mine)
+            for (type_id, _units), mine in zip(
+                spec.vgpu_types,
+                _divided(spec.vgpu_types, parts),
+                strict=True,
+            )
+        ]
+        if all(each.fault for each in deployables):
             raise exceptions.DeviceError(
                 'its virtual functions can be given none of the line\'s '
-                '"vgpu_types"'
+                f'"vgpu_types", by their {vfio_vgpu.CREATABLE}'
             )
+        facts.tell_missing(function, spec.vgpu_types, deployables)
         result = known.device(deployables)
         # Cards of other types are not interchangeable with this one.
         return dataclasses.replace(
@@ -158,27 +157,92 @@ class NvidiaVfioDriver(base.Driver):
         ):
             vgpus.set_type(handle.address, vfio_vgpu.NO_TYPE)
 
-    def _handles(
+    def _parts(
         self,
-        functions: list[pci_address.PciAddress],
-        type_id: str,
+        card: pci_function.PciFunction,
         host: libvirt_devices.HostDevices,
-        vgpus: vfio_vgpu.VfioVgpu,
-    ) -> Iterator[attach_handle.AttachHandle]:
-        """A handle for each function that has the type or can get it."""
-        for address in functions:
-            current = vgpus.current(address)
-            if current == type_id or (
-                current == vfio_vgpu.NO_TYPE
-                and type_id in vgpus.types(address).values()
-            ):
-                yield attach_handle.AttachHandle(
+    ) -> tuple[list[_Part], str | None]:
+        """The virtual functions that can get types, and why others cannot."""
+        vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
+        found = []
+        troubles = {}
+        for part in host.parts(card):
+            try:
+                current = vgpus.current(part.address)
+                if current is None:
+                    raise exceptions.DeviceError(
+                        f'{vfio_vgpu.CURRENT} of {part.address} is missing'
+                    )
+                fitting = (
+                    vgpus.types(part.address).values()
+                    if current == vfio_vgpu.NO_TYPE
+                    else [current]
+                )
+                found.append(_Part(part, current, frozenset(fitting)))
+            except exceptions.DeviceError as error:
+                troubles[part.address] = str(error)
+        # Without any the card is refused, which tells the first of them.
+        for address, trouble in troubles.items() if found else ():
+            sysfs_tree.note(address, trouble)
+        return found, next(iter(troubles.values()), None)
+
+    def _deployable(
+        self,
+        known: facts.Facts,
+        type_id: str,
+        mine: Sequence[_Part],
+    ) -> hardware.Deployable:
+        """The units of a type; it is faulty if nobody can get any of them.
+
+        So Placement keeps the type while vGPUs of another one have the card.
+        A card makes types of one size at a time, unless it is in mixed mode.
+        """
+        card = known.function
+        fitting = [part for part in mine if type_id in part.fitting]
+        name = f'nvidia-{type_id}'
+        result = known.deployable(
+            name,
+            [
+                attach_handle.AttachHandle(
                     naming.derived_uuid(
-                        self._node_uuid,
-                        host.functions[address].name,
-                        f'nvidia-{type_id}',
+                        self._node_uuid, part.function.name, name
                     ),
-                    address,
+                    part.function.address,
                     vgpu_type=type_id,
                     is_managed=False,
                 )
+                for part in fitting or mine
+            ],
+            naming.vgpu_trait(known.vendor, card.product_id, name),
+        )
+        return (
+            result
+            if fitting
+            else dataclasses.replace(
+                result, fault='other vGPUs of the card leave no room for it'
+            )
+        )
+
+
+def _divided(
+    types: Sequence[tuple[str, int]], parts: Iterable[_Part]
+) -> list[list[_Part]]:
+    """The functions for each type: those that have it, then free ones.
+
+    They are the first functions of the card; one with a type that the line
+    does not have is somebody else's.
+    """
+    known = {vfio_vgpu.NO_TYPE, *(type_id for type_id, _units in types)}
+    pool = list(
+        itertools.islice(
+            (part for part in parts if part.current in known),
+            sum(units for _type, units in types),
+        )
+    )
+    free = iter([part for part in pool if part.current == vfio_vgpu.NO_TYPE])
+    found = []
+    for type_id, units in types:
+        own = [part for part in pool if part.current == type_id][:units]
+        mine = own + list(itertools.islice(free, units - len(own)))
+        found.append(sorted(mine, key=lambda part: part.function.address))
+    return found

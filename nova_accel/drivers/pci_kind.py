@@ -82,12 +82,13 @@ class PciKindDriver(pci.PciDriver):
 def check_card(function: pci_function.PciFunction) -> None:
     """Check that a function is a card, not a virtual function of one.
 
-    :raises DeviceError: it is a virtual function.
+    :raises PartOfCard: it is a virtual function.
     """
     if function.parent_address is not None:
-        raise exceptions.DeviceError(
+        raise exceptions.PartOfCard(
             'it is a virtual function: the line must match its card, '
-            f'{function.parent_address}'
+            f'{function.parent_address}',
+            function.parent_address,
         )
 
 

@@ -69,8 +69,9 @@ class XrtDriver(fpga.FpgaDriver):
     def check(self, function: pci_function.PciFunction) -> None:
         pci_kind.check_vendor(function, {'10ee': 'AMD (Xilinx)'})
         if function.address.function != 0:
-            raise exceptions.DeviceError(
-                'it is not function 0 of its slot, which manages the card'
+            raise exceptions.PartOfCard(
+                'it is not function 0 of its slot, which manages the card',
+                dataclasses.replace(function.address, function=0),
             )
 
     def regions(

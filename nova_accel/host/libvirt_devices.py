@@ -35,6 +35,7 @@ import tenacity
 
 from nova_accel import exceptions
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 
 _Parsed = TypeVar('_Parsed')
@@ -57,6 +58,29 @@ class HostDevices:
     mdevs: tuple[pci_function.Mdev, ...] = ()
     unreadable: tuple[str, ...] = ()
     held_mdevs: tuple[pci_function.Mdev, ...] = ()
+
+    def parts(
+        self, card: pci_function.PciFunction
+    ) -> list[pci_function.PciFunction]:
+        """The virtual functions of a card; the operator is told of others."""
+        found = []
+        for address in card.virtual_functions:
+            if address in self.functions:
+                found.append(self.functions[address])
+            elif not self.is_unreadable(address):
+                sysfs_tree.note(
+                    address,
+                    f'it is a virtual function of {card.address}, but not '
+                    'among libvirt\'s node devices',
+                )
+        return found
+
+    def is_unreadable(self, address: pci_address.PciAddress) -> bool:
+        """Whether libvirt lists a function, but does not describe it."""
+        return any(
+            text.startswith(f'{address.node_device}:')
+            for text in self.unreadable
+        )
 
 
 class NodeDevices:

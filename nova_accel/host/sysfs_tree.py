@@ -64,6 +64,8 @@ class Notes:
         self._found: dict[str, dict[str, None]] = {}
 
     def add(self, address: pci_address.PciAddress, trouble: str) -> None:
+        # Functions with the same trouble share a text.
+        trouble = trouble.replace(f' of {address}', '')
         self._found.setdefault(trouble, {})[str(address)] = None
 
     def texts(self) -> list[str]:

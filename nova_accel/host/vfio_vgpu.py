@@ -29,8 +29,10 @@ from nova_accel.model import pci_address
 #: :meth:`VfioVgpu.set_type`.
 NO_TYPE = '0'
 
-_CREATABLE = 'nvidia/creatable_vgpu_types'
-_CURRENT = 'nvidia/current_vgpu_type'
+#: The attribute with the types that fit now.
+CREATABLE = 'nvidia/creatable_vgpu_types'
+#: The attribute with the type.
+CURRENT = 'nvidia/current_vgpu_type'
 _PARAMETERS = 'nvidia/vgpu_params'
 
 # "557 : NVIDIA A40-1Q", below a line of headings.
@@ -49,9 +51,14 @@ class VfioVgpu:
         These types fit beside the vGPUs of the card's other functions. If the
         card is full, there are none.
 
-        :raises DeviceError: the list cannot be read, or is malformed.
+        :raises DeviceError: there is no list, or it cannot be read, or is
+            malformed.
         """
-        text = self._sysfs.read(address, _CREATABLE) or ''
+        text = self._sysfs.read(address, CREATABLE)
+        if text is None:
+            raise exceptions.DeviceError(
+                f'{CREATABLE} of {address} is missing'
+            )
         types = {}
         for line in text.splitlines():
             match = _TYPE.fullmatch(line.strip())
@@ -59,7 +66,7 @@ class VfioVgpu:
                 types[match['name']] = match['id']
             elif not line.strip().startswith('ID'):
                 raise exceptions.DeviceError(
-                    f'{_CREATABLE} of {address} has a line that is no type: '
+                    f'{CREATABLE} of {address} has a line that is no type: '
                     f'{line!r:.64}'
                 )
         return types
@@ -71,7 +78,7 @@ class VfioVgpu:
             get types
         :raises DeviceError: it cannot be read.
         """
-        return self._sysfs.read(address, _CURRENT)
+        return self._sysfs.read(address, CURRENT)
 
     def parameters(self, address: pci_address.PciAddress) -> str:
         """How the vGPU is to behave, '' if nothing was set.
@@ -89,7 +96,7 @@ class VfioVgpu:
         """
         if self.current(address) == type_id:
             return
-        self._sysfs.write(address, _CURRENT, type_id)
+        self._sysfs.write(address, CURRENT, type_id)
         current = self.current(address)
         if current != type_id:
             raise exceptions.DeviceError(

@@ -40,6 +40,9 @@ from nova_accel.model.links import link_sets
 from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import last_answers
 
+#: How many functions with the same reason a text names.
+_MAX_NAMED = 3
+
 
 @dataclasses.dataclass(frozen=True)
 class Inventory:
@@ -145,7 +148,6 @@ class _Search:
         answers: last_answers.LastAnswers,
     ) -> None:
         self.devices: list[hardware.Device] = []
-        self.refused: list[str] = []
         self.lines: dict[str, device_spec.DeviceSpec] = {}
         self._host = host
         self._drivers = drivers
@@ -162,6 +164,24 @@ class _Search:
         self._in_parts: dict[
             pci_address.PciAddress, device_spec.DeviceSpec
         ] = {}
+        # Card, line and reason without an address -> the first text, and the
+        # functions that it is true of.
+        self._refusals: dict[
+            tuple[pci_address.PciAddress, str, str],
+            tuple[str, list[str]],
+        ] = {}
+        self._refused_by: set[tuple[object, str]] = set()
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """A text for each cause; functions of a card with one share it."""
+        return tuple(
+            f'{reason.some(list(dict.fromkeys(addresses)), _MAX_NAMED)} '
+            f'([nova_accel] device_spec = {line}): {text}'
+            for (_card, line, _key), (text, addresses) in (
+                self._refusals.items()
+            )
+        )
 
     def line_for(
         self,
@@ -216,6 +236,12 @@ class _Search:
             if complaint is not None:
                 self._refuse(function.address, spec, complaint)
         except exceptions.AcceleratorError as error:
+            # The card has told why none of it is offered.
+            if isinstance(error, exceptions.PartOfCard) and (
+                (error.card, spec.text) in self._refused_by
+                or error.card not in self._host.functions
+            ):
+                return
             # If Nova has the device, that is the reason to tell, whatever
             # else is wrong.
             self._refuse(
@@ -255,11 +281,17 @@ class _Search:
         self,
         address: pci_address.PciAddress,
         spec: device_spec.DeviceSpec,
-        reason: object,
+        why: object,
     ) -> None:
-        self.refused.append(
-            f'{address} ([nova_accel] device_spec = {spec.text}): {reason}'
+        text = str(why)
+        function = self._host.functions.get(address)
+        key = (
+            address if function is None else function.card,
+            spec.text,
+            text.replace(str(address), ''),
         )
+        self._refusals.setdefault(key, (text, []))[1].append(str(address))
+        self._refused_by.add((address, spec.text))
 
     def _uses_of(
         self, device: hardware.Device

@@ -160,7 +160,7 @@ def _words(view: host_view.View, refused: Sequence[str]) -> str:
         for resource_class, amount in sorted(view.units.items())
     )
     devices = list(
-        dict.fromkeys(text.split()[0].rstrip(':') for text in refused)
+        dict.fromkeys(text.split()[0].rstrip(':,') for text in refused)
     )
     return (units or 'no accelerators') + (
         f' (left out: {reason.some(devices, _MAX_LEFT_OUT)})'

@@ -382,9 +382,35 @@ class TestVirtualFunctions(testtools.TestCase):
 
     def test_those_that_make_none_are_left_out(self):
         without = a_card(4, '2236', parent_address=an_address(0))
-        device = discover(self.card, *self.functions[:3], without)
+        with sysfs_tree.noting() as notes:
+            device = discover(self.card, *self.functions[:3], without)
         self.assertEqual(3, len(units(device)))
+        (note,) = notes.texts()
+        self.assertIn(f'{an_address(4)}: it makes no mediated', note)
         self.assertRaises(exceptions.DeviceError, discover, self.card, without)
+
+    def test_those_that_libvirt_does_not_list_are_told(self):
+        with sysfs_tree.noting() as notes:
+            device = discover(self.card, *self.functions[:3])
+        self.assertEqual(3, len(units(device)))
+        (note,) = notes.texts()
+        self.assertIn(f'{an_address(4)}: it is a virtual function', note)
+
+    def test_one_function_that_does_not_tell_the_size_of_a_type(self):
+        fake = self.useFixture(fake_sysfs.FakeSysfs())
+        name = 'mdev_supported_types/nvidia-592/description'
+        for part in self.functions:
+            fake.set(
+                part.address, **{name.replace('/', '__'): 'max_instance=2'}
+            )
+        path = fake.root / f'bus/pci/devices/{an_address(1)}' / name
+        path.unlink()
+        path.mkdir()
+        with sysfs_tree.noting() as notes:
+            device = discover(self.card, *self.functions, sysfs=fake.sysfs)
+        self.assertEqual(2, len(units(device)))
+        (note,) = notes.texts()
+        self.assertIn(name, note)
 
 
 class TestPlug(testtools.TestCase):
@@ -451,6 +477,7 @@ class SeveralTypes:
         return {
             each.name: len(each.handles)
             for each in self.discover(**keys).deployables
+            if each.fault is None
         }
 
     def make_foreign(self, mdev_type, address):
@@ -502,6 +529,43 @@ class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
         self.make_foreign('nvidia-12', self.CARD)
         self.assertEqual({'nvidia-12': 1}, self.units())
 
+    def test_a_type_without_room_keeps_its_place(self):
+        """As on a card without mixed mode, once it has made one."""
+        wanted = {'nvidia-12': 1, 'nvidia-6': 2}
+        before = self.discover(mdev_types=wanted)
+        self.a_driver().plug(before.deployables[0].handles[0])
+        look = self.node_devices.look
+
+        def look_at_one_size():
+            host = look()
+            made = {mdev.type for mdev in host.mdevs}
+            return dataclasses.replace(
+                host,
+                functions={
+                    address: dataclasses.replace(
+                        function,
+                        mdev_types={
+                            type_: number if type_ in made else 0
+                            for type_, number in function.mdev_types.items()
+                        },
+                    )
+                    for address, function in host.functions.items()
+                },
+            )
+
+        self.node_devices.look = look_at_one_size
+        with sysfs_tree.noting() as notes:
+            device = self.discover(mdev_types=wanted)
+        self.assertEqual(
+            [each.handles for each in before.deployables],
+            [each.handles for each in device.deployables],
+        )
+        self.assertEqual(
+            [True, False], [each.fault is None for each in device.deployables]
+        )
+        (note,) = notes.texts()
+        self.assertIn('0 of the 2 units of the type nvidia-6', note)
+
     @hypothesis.given(strategies.data())
     def test_what_is_offered_can_be_made(self, data):
         types = data.draw(strategies.permutations(sorted(self.TYPES)))
@@ -516,7 +580,16 @@ class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
                 data.draw(strategies.sampled_from(types)), self.CARD
             )
         before = self.discover(mdev_types=wanted)
-        handles = data.draw(strategies.permutations(self.handles(before)))
+        handles = data.draw(
+            strategies.permutations(
+                [
+                    handle
+                    for each in before.deployables
+                    if each.fault is None
+                    for handle in each.handles
+                ]
+            )
+        )
         for handle in handles:
             self.a_driver().plug(handle)
             self.assertEqual(before, self.discover(mdev_types=wanted))

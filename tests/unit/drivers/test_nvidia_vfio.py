@@ -11,11 +11,13 @@
 # under the License.
 
 import fractions
+import pathlib
 
 import fixtures
 
 from nova_accel import exceptions
 from nova_accel.drivers import nvidia_vfio
+from nova_accel.host import sysfs_tree
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
@@ -33,6 +35,7 @@ FUNCTIONS = [base.the_address(number) for number in range(1, 9)]
 class TestNvidiaVfio(base.DriverTestCase):
     driver = nvidia_vfio.NvidiaVfioDriver
     spec = {'vendor_id': '10de', 'vgpu_types': {'557': 1, '558': 2}}
+    one_size = False
 
     def functions(self):
         for address in FUNCTIONS:
@@ -50,6 +53,8 @@ class TestNvidiaVfio(base.DriverTestCase):
 
     def say_what_fits(self):
         """As the card does, for each function as if it were the last."""
+        if self.one_size:
+            sizes = {self.current(address) for address in FUNCTIONS} - {'0'}
         left = 1 - sum(
             fractions.Fraction(1, TYPES[current][1])
             for current in map(self.current, FUNCTIONS)
@@ -59,6 +64,7 @@ class TestNvidiaVfio(base.DriverTestCase):
             f'{id_:6}: {name}'
             for id_, (name, most) in TYPES.items()
             if left >= fractions.Fraction(1, most)
+            and not (self.one_size and sizes - {id_})
         ]
         for address in FUNCTIONS:
             self.sysfs.set(
@@ -108,15 +114,77 @@ class TestNvidiaVfio(base.DriverTestCase):
         self.assert_refused('none of')
         self.sysfs.set(FUNCTIONS[6], nvidia__current_vgpu_type='558')
         self.say_what_fits()
-        device = self.discover()
-        self.assertEqual(
-            ['nvidia-558'], [each.name for each in device.deployables]
-        )
+        large, small = self.discover().deployables
+        self.assertIn('no room', large.fault)
+        self.assertIsNone(small.fault)
+        self.assertEqual(2, len(small.handles))
 
     def test_a_function_that_is_of_another_type(self):
         self.sysfs.set(FUNCTIONS[0], nvidia__current_vgpu_type='558')
         self.say_what_fits()
-        self.assertNotIn(FUNCTIONS[0], self.addresses(self.discover()))
+        device = self.discover()
+        self.assertEqual(
+            [
+                ('557', FUNCTIONS[1]),
+                ('558', FUNCTIONS[0]),
+                ('558', FUNCTIONS[2]),
+            ],
+            [
+                (handle.vgpu_type, str(handle.address))
+                for handle in self.handles(device)
+            ],
+        )
+
+    def test_a_card_without_mixed_mode(self):
+        """A type that has no room now keeps its place, and nobody gets it."""
+        self.one_size = True
+        before = self.discover()
+        handle = before.deployables[1].handles[1]
+        self.a_driver().plug(handle)
+        device = self.assert_noted(
+            self.CARD, '0 of the 1 units of the type 557'
+        )
+        self.assertIn('no room', device.deployables[0].fault)
+        self.assertEqual(
+            [
+                (each.name, each.handles, each.traits)
+                for each in before.deployables
+            ],
+            [
+                (each.name, each.handles, each.traits)
+                for each in device.deployables
+            ],
+        )
+        self.assertEqual(before.operator_traits, device.operator_traits)
+        self.a_driver().unplug(handle)
+        self.assertEqual(before, self.discover())
+
+    def test_a_function_that_does_not_tell(self):
+        """Only that is lost, and another takes its place."""
+        for attribute in ('current_vgpu_type', 'creatable_vgpu_types'):
+            for fail in (self.unreadable, pathlib.Path.unlink):
+                before = self.addresses(self.discover(vgpu_types={'558': 4}))
+                path = self.sysfs.root.joinpath(
+                    'bus/pci/devices', before[1], 'nvidia', attribute
+                )
+                contents = path.read_text()
+                fail(path)
+                device = self.assert_noted(
+                    before[1], attribute, vgpu_types={'558': 4}
+                )
+                self.assertEqual(4, len(self.handles(device)))
+                self.assertNotIn(before[1], self.addresses(device))
+                with sysfs_tree.noting() as notes:
+                    device = self.discover(vgpu_types={'558': 8})
+                self.assertEqual(7, len(self.handles(device)))
+                self.assertEqual(2, len(notes.texts()))
+                if path.is_dir():
+                    path.rmdir()
+                path.write_text(contents)
+
+    def unreadable(self, path):
+        path.unlink()
+        path.mkdir()
 
     def test_without_types(self):
         self.assert_refused('"vgpu_types"', vgpu_types=None)

@@ -60,7 +60,7 @@ class TestTypes(VfioVgpuTestCase):
 
     def test_a_function_without(self):
         other = pci_address.PciAddress(0, 0x3D, 0, 5)
-        self.assertEqual({}, self.vgpu.types(other))
+        self.assertRaises(exceptions.DeviceError, self.vgpu.types, other)
 
     def test_what_is_no_type(self):
         self.fake.set(VF, nvidia__creatable_vgpu_types='nvidia-557')

@@ -191,11 +191,12 @@ class TestLines(DiscoveryTestCase):
         line = a_line(vendor_id='8086', product_id='09c5', driver='pci')
         inventory = self.discover(line, devices.FPGA_SPEC)
         self.assertEqual([FPGA], self.addresses(inventory))
-        self.assertEqual(2, len(inventory.refused))
-        self.assertIn(
-            f'0000:82:00.1 ([nova_accel] device_spec = {line}): '
-            f'0000:82:00.1 is a part of {FPGA} ([nova_accel] '
-            f'device_spec = {devices.FPGA_SPEC})',
+        self.assertEqual(
+            (
+                '0000:82:00.1, 0000:82:00.2 ([nova_accel] device_spec = '
+                f'{line}): 0000:82:00.1 is a part of {FPGA} ([nova_accel] '
+                f'device_spec = {devices.FPGA_SPEC})',
+            ),
             inventory.refused,
         )
 
@@ -373,9 +374,9 @@ class TestNovaHasIt(DiscoveryTestCase):
         )
         inventory = self.discover()
         self.assertEqual([GPU, FPGA], self.addresses(inventory))
-        self.assertEqual(8, len(inventory.refused))
-        for reason in inventory.refused:
-            self.assertIn(f'Nova claims {QAT}', reason)
+        self.assert_refused(
+            inventory, 'and 5 more', f'Nova claims {QAT}', devices.QAT_SPEC
+        )
 
 
 class EmptyHostTestCase(DiscoveryTestCase):
@@ -619,6 +620,44 @@ class TestCarvedHost(EmptyHostTestCase):
             *self.whole[1:],
             '"unit": "slot" or "iommu_group"',
         )
+
+    def test_a_refused_card_is_told_once(self):
+        """Not for each of its functions, which the line matches too."""
+        for driver, cause in (
+            ('nvidia_vfio', '"vgpu_types"'),
+            ('gpu_sriov', 'is no device of'),
+            ('nvidia_gpu', 'virtual functions are enabled'),
+        ):
+            inventory = self.discover(
+                a_line(address='0000:3d:*.*', driver=driver)
+            )
+            self.assertEqual((), inventory.devices)
+            self.assert_refused(inventory, self.cards[0], cause)
+
+    def test_a_line_that_does_not_match_the_card(self):
+        inventory = self.discover(
+            a_line(address='0000:3d:00.1', driver='nvidia_vfio'),
+        )
+        self.assert_refused(inventory, 'must match its card', self.cards[0])
+
+    def test_functions_of_a_card_with_the_same_reason(self):
+        inventory = self.discover(
+            a_line(address='0000:3d:*.*', driver='pci', type='GPU')
+        )
+        self.assertEqual((), inventory.devices)
+        card, parts = inventory.refused
+        self.assertIn('35 virtual functions are enabled', card)
+        self.assertIn('and 32 more', parts)
+
+    def test_a_card_that_libvirt_does_not_describe(self):
+        name = 'pci_' + self.cards[1].translate({58: 95, 46: 95})
+        self.fake.connection.pci_info.devices[name].pci_device = '<device/>'
+        for driver in ('mdev', 'nvidia_vfio'):
+            inventory = self.discover(
+                a_line(address='0000:3e:*.*', driver=driver, type='GPU')
+            )
+            self.assertEqual((), inventory.devices)
+            self.assert_refused(inventory, name)
 
     def test_mdevs_of_the_carved(self):
         inventory = self.discover(

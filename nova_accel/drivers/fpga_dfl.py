@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import pathlib
+import re
 
 from nova_accel import exceptions
 from nova_accel import privileged
@@ -173,7 +174,7 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
             errors = sysfs.read(
                 function.address, f'{engine}/errors/catfatal_errors'
             )
-            if (errors or '').strip('0x'):
+            if errors and re.fullmatch('0x0*[1-9a-f][0-9a-f]*', errors):
                 return f'it has catastrophic or fatal errors: {errors}'
         return None
 

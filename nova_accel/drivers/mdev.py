@@ -138,10 +138,14 @@ class MdevDriver(base.Driver):
             mdev_type: self._max_instances(parents, mdev_type)
             for mdev_type, _units in types
         }
-        if len(types) > 1 and None in most.values():
+        silent = [
+            f'mdev_supported_types/{mdev_type}/description'
+            for mdev_type, maximum in most.items()
+            if maximum is None
+        ]
+        if len(types) > 1 and silent:
             raise exceptions.DeviceError(
-                'mdev_supported_types/<type>/description has no max_instance '
-                f'for {", ".join(each for each in most if not most[each])}: '
+                f'{", ".join(silent)} of its functions have no max_instance: '
                 'how its types share the card is not known, so it can have '
                 'one type only'
             )

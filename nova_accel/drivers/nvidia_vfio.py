@@ -181,6 +181,14 @@ class NvidiaVfioDriver(base.Driver):
                 found.append(_Part(part, current, frozenset(fitting)))
             except exceptions.DeviceError as error:
                 troubles[part.address] = str(error)
+        if any(part.fitting for part in found if _is_free(part)):
+            for part in list(found):
+                if _is_free(part) and not part.fitting:
+                    found.remove(part)
+                    troubles[part.function.address] = (
+                        f'{vfio_vgpu.CREATABLE} has no types, unlike that of '
+                        'other functions'
+                    )
         # Without any the card is refused, which tells the first of them.
         for address, trouble in troubles.items() if found else ():
             sysfs_tree.note(address, trouble)
@@ -224,6 +232,10 @@ class NvidiaVfioDriver(base.Driver):
         )
 
 
+def _is_free(part: _Part) -> bool:
+    return part.current == vfio_vgpu.NO_TYPE
+
+
 def _divided(
     types: Sequence[tuple[str, int]], parts: Iterable[_Part]
 ) -> list[list[_Part]]:
@@ -239,7 +251,7 @@ def _divided(
             sum(units for _type, units in types),
         )
     )
-    free = iter([part for part in pool if part.current == vfio_vgpu.NO_TYPE])
+    free = iter([part for part in pool if _is_free(part)])
     found = []
     for type_id, units in types:
         own = [part for part in pool if part.current == type_id][:units]

@@ -150,5 +150,6 @@ class PciDriver(base.Driver):
             if vgpus.current(address) is not None:
                 raise exceptions.DeviceError(
                     f'{address} is a part of a carved card: it is a vGPU, '
-                    'which a driver like nvidia_vfio offers'
+                    f'by its {vfio_vgpu.CURRENT}, which a driver like '
+                    'nvidia_vfio offers'
                 )

@@ -37,6 +37,10 @@ from nova_accel.model import pci_address
 from nova_accel.privileged import nvme_drive
 
 _IFF_UP = 1
+
+#: The most bytes of a file in proc: a line for each mount, or each route.
+_MAX_BYTES = 1 << 24
+
 _FRAMEBUFFER = re.compile(r'fb[0-9]+')
 # Both the devices of the kernel's sysfb and the drivers that take them
 # (drivers/firmware/sysfb.c, sysfb_simplefb.c; efifb.c, vesafb.c, simpledrm.c).
@@ -270,8 +274,13 @@ def _readable(address: pci_address.PciAddress) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError) as error:
+        why = (
+            f'{error.filename} cannot be read: {sysfs_tree.told(error)}'
+            if isinstance(error, OSError)
+            else error
+        )
         raise exceptions.DeviceError(
-            f'cannot find out whether the host uses {address}: {error}',
+            f'cannot find out whether the host uses {address}: {why}',
         ) from error
 
 
@@ -330,7 +339,7 @@ def _names(directory: pathlib.Path) -> list[str]:
 
 def _read(path: pathlib.Path) -> str | None:
     try:
-        return path.read_text(encoding='utf-8', errors='replace').strip()
+        return sysfs_tree.text(path, _MAX_BYTES)
     except FileNotFoundError:
         return None
 

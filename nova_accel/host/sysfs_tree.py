@@ -273,7 +273,8 @@ class Sysfs:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self.complain(address, attribute, f'cannot be read: {told(error)}')
+            name = 'its directory' if attribute == '.' else attribute
+            self.complain(address, name, f'cannot be read: {told(error)}')
 
 
 def text(path: pathlib.Path, max_bytes: int = MAX_BYTES) -> str:
@@ -284,7 +285,9 @@ def text(path: pathlib.Path, max_bytes: int = MAX_BYTES) -> str:
     with path.open('rb') as file:
         found = file.read(max_bytes + 1)
     if len(found) > max_bytes:
-        raise OSError(errno.EFBIG, f'it has more than {max_bytes} bytes')
+        raise OSError(
+            errno.EFBIG, f'it has more than {max_bytes} bytes', str(path)
+        )
     return found.decode('utf-8', 'replace').strip(_SPACE)
 
 

@@ -20,8 +20,10 @@ host. ``vfio-pci`` takes none of them, unless its parameter
 
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
+from nova_accel.model import pci_address
 
 _MODULE = 'module/vfio_pci'
+_PARAMETER = 'parameters/disable_denylist'
 
 # Intel's C3xxx, C62x, DH895xCC, each with its virtual functions, DSA and IAA.
 _DENIED = frozenset(
@@ -40,7 +42,7 @@ def reason(
     if (
         (function.vendor_id, function.product_id in _DENIED) != ('8086', True)
         or 'vfio' in (function.driver or '')
-        or _is_disabled(sysfs)
+        or _is_disabled(sysfs, function.address)
     ):
         return None
     return (
@@ -51,10 +53,17 @@ def reason(
     )
 
 
-def _is_disabled(sysfs: sysfs_tree.Sysfs) -> bool:
+def _is_disabled(
+    sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress
+) -> bool:
     module = sysfs.root / _MODULE
     try:
-        text = (module / 'parameters/disable_denylist').read_text()
-    except OSError:
+        return sysfs_tree.text(module / _PARAMETER) == 'Y'
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            sysfs_tree.note(
+                address,
+                f'{_MODULE}/{_PARAMETER} cannot be read: '
+                f'{sysfs_tree.told(error)}',
+            )
         return module.is_dir()
-    return text.strip() == 'Y'

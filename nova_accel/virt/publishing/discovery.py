@@ -423,7 +423,8 @@ def _identified(
             attach_handle.identity_of(
                 f'{function.vendor_id}:{function.product_id}',
                 function.class_code,
-                handle.identity or (card and card.card_serial_number),
+                handle.identity
+                or (None if card is None else card.card_serial_number),
             ),
             hardware.MAX_ATTRIBUTE_LENGTH,
         )

@@ -698,11 +698,14 @@ class TestIdentity(EmptyHostTestCase):
             )
 
     def test_vendor_product_and_class(self):
-        """A NIC has the address of the GPU after a change of the BIOS."""
+        """Another GPU has the address after a change of the firmware."""
         line = a_line(address='3d:00.0', driver='pci', type='GPU')
         found = []
-        for ids in (('10de', '2331', '030200'), ('10de', '2331', None)):
-            vendor_id, product_id, class_code = ids
+        for vendor_id, product_id, class_code in (
+            ('10de', '2331', '030200'),
+            ('1002', '74a1', '038000'),
+            ('10de', '2331', None),
+        ):
             self.add(
                 pci_functions.function(
                     '0000:3d:00.0',
@@ -713,7 +716,10 @@ class TestIdentity(EmptyHostTestCase):
             )
             (device,) = self.discover(line).devices
             found += [handle.identity for handle in device.handles]
-        self.assertEqual(['10de:2331 class 0302', '10de:2331'], found)
+        self.assertEqual(
+            ['10de:2331 class 0302', '1002:74a1 class 0380', '10de:2331'],
+            found,
+        )
 
 
 class TestHostUse(EmptyHostTestCase):

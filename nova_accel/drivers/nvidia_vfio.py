@@ -166,21 +166,22 @@ class NvidiaVfioDriver(base.Driver):
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
         found = []
         troubles = {}
-        for part in host.parts(card):
+        for function in host.parts(card):
+            address = function.address
             try:
-                current = vgpus.current(part.address)
+                current = vgpus.current(address)
                 if current is None:
                     raise exceptions.DeviceError(
-                        f'{vfio_vgpu.CURRENT} of {part.address} is missing'
+                        f'{vfio_vgpu.CURRENT} of {address} is missing'
                     )
                 fitting = (
-                    vgpus.types(part.address).values()
+                    vgpus.types(address).values()
                     if current == vfio_vgpu.NO_TYPE
                     else [current]
                 )
-                found.append(_Part(part, current, frozenset(fitting)))
+                found.append(_Part(function, current, frozenset(fitting)))
             except exceptions.DeviceError as error:
-                troubles[part.address] = str(error)
+                troubles[address] = str(error)
         if any(part.fitting for part in found if _is_free(part)):
             for part in list(found):
                 if _is_free(part) and not part.fitting:

@@ -25,6 +25,17 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model import pci_classes
+
+# A value in the Vital Product Data of a ConnectX-7 that connects a host to the
+# NVSwitches of an HGX B200 or B300. Its ids are those of a network card. See
+# siderolabs/extensions#893 and NVIDIA's dcgm-exporter.
+_MANAGES_SWITCHES = 'SW_MNG'
+
+# The network functions of NVIDIA's BlueField cards, by vendor and product.
+_DPUS = frozenset(
+    ('15b3', product) for product in ('a2d2', 'a2d6', 'a2d9', 'a2dc', 'a2df')
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +147,8 @@ def of(
     """The facts from the catalogue; the operator's line overrides it.
 
     :param default_type: the driver's type for devices of unknown type
-    :raises DeviceError: the type of the device is unknown.
+    :raises DeviceError: the type of the device is unknown, or the function
+        cannot be of that type, or only the host may have it.
     """
     known = catalogue.look_up(function.vendor_id, function.product_id)
     type_ = spec.type or known.type or default_type
@@ -145,6 +157,8 @@ def of(
             f'{function.vendor_id}:{function.product_id} is not in the '
             'catalogue, the line must have a "type"'
         )
+    _check_type(function, spec, known, type_)
+    _check_is_not_the_hosts(function)
     return Facts(function, spec, known, type_)
 
 
@@ -167,6 +181,46 @@ def tell_missing(
                 'its line: others leave no room for more, or have its '
                 'functions',
             )
+
+
+def _check_type(
+    function: pci_function.PciFunction,
+    spec: device_spec.DeviceSpec,
+    known: catalogue.Entry,
+    type_: str,
+) -> None:
+    """:raises DeviceError: the catalogue or the PCI class contradicts."""
+    if known.type is None:
+        fault = pci_classes.fault(
+            type_, function.class_code, spec.product_id != '*'
+        )
+        if fault is not None:
+            raise exceptions.DeviceError(fault)
+    elif known.type.removeprefix('V') != type_.removeprefix('V'):
+        raise exceptions.DeviceError(
+            f'it cannot be a {type_}: in the catalogue, {function.vendor_id}:'
+            f'{function.product_id} ({known.product}) is a {known.type}; if '
+            'that is wrong, correct it in [nova_accel] catalogue_file'
+        )
+
+
+def _check_is_not_the_hosts(function: pci_function.PciFunction) -> None:
+    """:raises DeviceError: only the host may have the function."""
+    if any(_MANAGES_SWITCHES in value for value in function.vpd.values()):
+        raise exceptions.DeviceError(
+            f'it manages the NVSwitches of the host ({_MANAGES_SWITCHES} in '
+            'its Vital Product Data), so Fabric Manager needs it'
+        )
+    if (
+        function.parent_address is None
+        and (function.vendor_id, function.product_id) in _DPUS
+    ):
+        sysfs_tree.note(
+            function.address,
+            'it is a physical function of a BlueField, so its guest may '
+            'reconfigure the card: offer virtual functions, or restrict the '
+            'host with mlxprivhost',
+        )
 
 
 def virtual(known: Facts) -> Facts:

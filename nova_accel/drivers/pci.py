@@ -54,6 +54,12 @@ _MIGRATING = frozenset(
     }
 )
 
+# The functions of Alveo cards that write the flash and reset the card (XRT's
+# src/runtime_src/core/pcie/driver/linux/xocl/devices.h).
+_MANAGE_A_CARD = frozenset(
+    ('10ee', product) for product in ('5000', '5004', '500c', '5020', '505c')
+)
+
 
 class PciDriver(base.Driver):
     """A function, interchangeable with its like unless the line says no.
@@ -78,6 +84,14 @@ class PciDriver(base.Driver):
                 'are enabled: they can be offered, it cannot'
             )
         address, *others = attachable.unit(function, spec.unit, host.functions)
+        if (
+            function.vendor_id,
+            function.product_id,
+        ) in _MANAGE_A_CARD and not others:
+            raise exceptions.DeviceError(
+                'it manages its card: the driver xrt keeps it on the host, '
+                'and "unit": "slot" hands over the whole card'
+            )
         self._check_no_vgpus((address, *others))
         if spec.clean == 'reset':
             cleaning.check_reset(

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import pathlib
+import re
 import uuid
 
 from nova_accel import exceptions
@@ -33,6 +34,10 @@ from nova_accel.privileged import fpga as privileged_fpga
 
 # The kernel's xclbinuuid of a card without an image.
 _NONE = str(uuid.UUID(int=0))
+
+# The ids of designs with AMD's own DMA core, which XRT does not know
+# (https://github.com/Xilinx/dma_ip_drivers, QDMA/linux-kernel/driver/src).
+_BARE_DMA = re.compile('9[0-3][1-4][1248f]')
 
 
 class XrtDriver(fpga.FpgaDriver):
@@ -72,6 +77,12 @@ class XrtDriver(fpga.FpgaDriver):
             raise exceptions.PartOfCard(
                 'it is not function 0 of its slot, which manages the card',
                 dataclasses.replace(function.address, function=0),
+            )
+        if _BARE_DMA.fullmatch(function.product_id):
+            raise exceptions.DeviceError(
+                f'10ee:{function.product_id} is no shell of XRT, but a design '
+                'with a DMA core of its own, which may manage the card: if '
+                'guests may have it, its driver is "pci"'
             )
 
     def regions(

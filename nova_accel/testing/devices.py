@@ -59,6 +59,7 @@ def pci_info(
     fpga_vfs: int = 2,
     qats: int = 1,
     qat_vfs: int = 8,
+    qat_ids: tuple[str, str] = ('37c8', '37c9'),
     bus: int = 0x81,
     numa_node: int = 0,
 ) -> fakelibvirt.HostPCIDevicesInfo:
@@ -66,6 +67,8 @@ def pci_info(
 
     :param fpga_vfs: the regions of each FPGA card
     :param qat_vfs: the virtual functions of each QAT card
+    :param qat_ids: the products of such a card and its virtual functions;
+        those of other cards of Intel make it one of them
     :param bus: the bus of the first card; a second host may have another
     """
     info = fakelibvirt.HostPCIDevicesInfo(num_pci=0, num_pfs=0, num_vfs=0)
@@ -88,7 +91,7 @@ def pci_info(
             card,
             numa_node,
             qat_vfs,
-            prod_ids=('37c8', '37c9'),
+            prod_ids=qat_ids,
             prod_name='C620 Series Chipset Family QAT',
             driver_name='c6xx',
         )

@@ -18,12 +18,14 @@ from nova_accel.testing import hostdev
 
 #: Of Nova's fake host with two NUMA nodes of four processors.
 CPUS = ('0-3', '4-7')
+GPU_IDS = ('56c0', '56c1')
 BUSES = (0x84, 0xC4)
 
 
 def a_line(**keys):
-    """The functions are called GPUs, to have the class that people ask for."""
-    return json.dumps({**json.loads(devices.QAT_SPEC), 'type': 'GPU', **keys})
+    return json.dumps(
+        {**json.loads(devices.QAT_SPEC), 'product_id': GPU_IDS[1], **keys}
+    )
 
 
 def gpus(*nodes):
@@ -32,7 +34,12 @@ def gpus(*nodes):
     for node in nodes:
         info.devices.update(
             devices.pci_info(
-                gpus=0, fpgas=0, qat_vfs=4, bus=BUSES[node], numa_node=node
+                gpus=0,
+                fpgas=0,
+                qat_vfs=4,
+                qat_ids=GPU_IDS,
+                bus=BUSES[node],
+                numa_node=node,
             ).devices
         )
     return info

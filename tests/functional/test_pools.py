@@ -19,21 +19,25 @@ from nova_accel.model import naming
 from nova_accel.testing import devices
 
 HOST = 'host1'
-POOL = 'pgpu_8086_37c9'
+GPU_IDS = '56c0', '56c1'
+POOL = 'pgpu_8086_56c1'
 NUMA_POOLS = [f'{POOL}_numa0', f'{POOL}_numa1']
 
 
 def a_line(**keys):
-    """The functions are called GPUs, to have the class that people ask for."""
-    return json.dumps({**json.loads(devices.QAT_SPEC), 'type': 'GPU', **keys})
+    return json.dumps(
+        {**json.loads(devices.QAT_SPEC), 'product_id': GPU_IDS[1], **keys}
+    )
 
 
 def two_sockets():
     """Four GPUs each."""
-    info = devices.pci_info(gpus=0, fpgas=0, qat_vfs=4, bus=0x84)
+    info = devices.pci_info(
+        gpus=0, fpgas=0, qat_vfs=4, qat_ids=GPU_IDS, bus=0x84
+    )
     info.devices.update(
         devices.pci_info(
-            gpus=0, fpgas=0, qat_vfs=4, bus=0xC4, numa_node=1
+            gpus=0, fpgas=0, qat_vfs=4, qat_ids=GPU_IDS, bus=0xC4, numa_node=1
         ).devices
     )
     return info
@@ -203,7 +207,7 @@ class TestUpgrade(TwoSocketsTestCase):
         self.assertEqual(
             {
                 naming.derived_uuid(
-                    node_uuid, 'provider', 'pgpu', '8086', '37c9', node
+                    node_uuid, 'provider', 'pgpu', '8086', '56c1', node
                 ): f'{HOST}_accel_{POOL}_{node}'
                 for node in ('numa0', 'numa1')
             },

@@ -33,7 +33,7 @@ NIC_SPEC = json.dumps(
         'vendor_id': '8086',
         'product_id': '37c9',
         'driver': 'pci',
-        'type': 'NIC',
+        'resource_class': 'CUSTOM_NIC',
         'physical_network': 'physnet1',
     }
 )

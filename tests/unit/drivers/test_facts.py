@@ -18,6 +18,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.drivers import facts
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
@@ -67,7 +68,7 @@ class TestFacts(testtools.TestCase):
 
     def test_operators_line_overrules(self):
         device, deployable = a_device(
-            a_function(),
+            a_function('8086', '0001', class_code='120000'),
             a_spec(
                 type='FPGA',
                 resource_class='CUSTOM_RC',
@@ -78,7 +79,7 @@ class TestFacts(testtools.TestCase):
         self.assertEqual(('FPGA', True), (device.type, device.pooled))
         self.assertEqual('CUSTOM_RC', deployable.resource_class)
         self.assertEqual(
-            {'CUSTOM_FPGA_INTEL_C62X_VF', 'CUSTOM_RACK_7'}, deployable.traits
+            {'CUSTOM_FPGA_INTEL_0001', 'CUSTOM_RACK_7'}, deployable.traits
         )
         self.assertEqual({'CUSTOM_RACK_7'}, device.operator_traits)
 
@@ -178,7 +179,82 @@ class TestFacts(testtools.TestCase):
         self.assertEqual('QAT', facts.of(a_function(), a_spec(), 'SSD').type)
 
     def test_a_card_in_parts(self):
-        gpu = facts.of(a_function(), a_spec(type='GPU'))
+        gpu = facts.of(a_function('10de', '20b5'), a_spec())
         self.assertEqual('VGPU', facts.virtual(gpu).type)
         qat = facts.of(a_function(), a_spec())
         self.assertEqual('QAT', facts.virtual(qat).type)
+
+    def test_a_type_that_the_catalogue_contradicts(self):
+        for ids, line, known in (
+            (('8086', '37c9'), 'GPU', 'QAT'),
+            (('15b3', '1021'), 'GPU', 'NIC'),
+            (('10de', '20b5'), 'AICHIP', 'GPU'),
+            (('144d', 'a824'), 'FPGA', 'SSD'),
+        ):
+            error = self.assertRaises(
+                exceptions.DeviceError,
+                facts.of,
+                a_function(*ids),
+                a_spec(type=line),
+            )
+            for text in (line, known, ':'.join(ids), 'catalogue_file'):
+                self.assertIn(text, str(error))
+
+    def test_a_gpu_in_parts_is_no_contradiction(self):
+        for type_ in ('GPU', 'VGPU'):
+            self.assertEqual(
+                type_,
+                facts.of(a_function('10de', '20b5'), a_spec(type=type_)).type,
+            )
+
+    def test_a_type_that_the_class_contradicts(self):
+        for ids, class_code, type_ in (
+            (('10de', '22a3'), '068000', 'GPU'),
+            (('8086', '2021'), '088000', 'SSD'),
+            (('8086', '2021'), '088000', 'NIC'),
+            (('8086', '2034'), '110100', 'QAT'),
+        ):
+            error = self.assertRaises(
+                exceptions.DeviceError,
+                facts.of,
+                a_function(*ids, class_code=class_code),
+                a_spec(type=type_),
+            )
+            self.assertIn(class_code, str(error))
+            self.assertIn(type_, str(error))
+
+    def test_the_catalogue_knows_better_than_the_class(self):
+        self.assertEqual(
+            'FPGA',
+            facts.of(
+                a_function('10ee', '5005', class_code='070001'), a_spec()
+            ).type,
+        )
+
+    def test_a_function_that_manages_nvswitches(self):
+        for field, value in (
+            ('vendor_field_A', 'MLX:MN=MLNX:CSKU=V2:SMDL=SW_MNG'),
+            ('vendor_field_3', 'SW_MNG'),
+        ):
+            error = self.assertRaises(
+                exceptions.DeviceError,
+                facts.of,
+                a_function('15b3', '1021', vpd={field: value}),
+                a_spec(),
+            )
+            self.assertIn('Fabric Manager', str(error))
+        facts.of(
+            a_function('15b3', '1021', vpd={'part_number': 'MCX755106AS-HEA'}),
+            a_spec(),
+        )
+
+    def test_the_physical_function_of_a_dpu(self):
+        card = pci_address.PciAddress(0, 0x3D, 0, 0)
+        for ids, parent, notes in (
+            (('15b3', 'a2dc'), None, 1),
+            (('15b3', 'a2dc'), card, 0),
+            (('15b3', '1021'), None, 0),
+        ):
+            with sysfs_tree.noting() as found:
+                facts.of(a_function(*ids, parent_address=parent), a_spec())
+            self.assertEqual(notes, len(found.texts()))

@@ -124,7 +124,7 @@ class TestDiscover(testtools.TestCase):
 
     def test_card_of_another_kind(self):
         (deployable,) = discover(
-            a_card(mdev_types={'qat': 1}), type='QAT'
+            a_card(product_id='0001', mdev_types={'qat': 1}), type='QAT'
         ).deployables
         self.assertEqual('CUSTOM_QAT', deployable.resource_class)
 

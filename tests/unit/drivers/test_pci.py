@@ -72,6 +72,21 @@ class TestPciDriver(testtools.TestCase):
             an_address(0), handle_of(discover(a_function(0))).address
         )
 
+    def test_a_function_that_manages_its_card(self):
+        manager, user = (
+            dataclasses.replace(
+                a_function(number), vendor_id='10ee', product_id=product
+            )
+            for number, product in ((0, '5004'), (1, '5005'))
+        )
+        error = self.assertRaises(
+            exceptions.DeviceError, discover, manager, user
+        )
+        self.assertIn('"unit": "slot"', str(error))
+        whole = discover(manager, user, unit='slot')
+        self.assertEqual(2, len(handle_of(whole).functions))
+        discover(user, manager)
+
     def test_physical_function_with_virtual_ones(self):
         error = self.assertRaises(
             exceptions.DeviceError,

@@ -122,6 +122,16 @@ class TestXrt(fake_fpga.FpgaTestCase):
             [self.CARD, USER], [str(each) for each in handle.functions]
         )
 
+    def test_a_design_that_xrt_does_not_know(self):
+        for product in ('903f', '9038', '913f'):
+            error = self.assertRaises(
+                exceptions.DeviceError,
+                self.a_driver().check,
+                base.a_function('0000:5d:00.0', '10ee', product),
+            )
+            self.assertIn(product, str(error))
+            self.assertIn('"pci"', str(error))
+
     def test_xrt_is_told_the_users_full_address(self):
         device, region, (_first, second) = self._to_program()
         self.a_driver().program(device, region, second, 60)

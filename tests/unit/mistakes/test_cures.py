@@ -107,6 +107,13 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], str, Any]] = [
         {'unit': 'slot'},
     ),
     (
+        _sharing('10ee', '5004', PART),
+        {},
+        {'driver': 'pci'},
+        'hands over the whole card',
+        {'unit': 'slot'},
+    ),
+    (
         _sharing('10ee', '50b4', NEXT),
         {},
         {'driver': 'pci', 'type': 'FPGA'},

@@ -406,7 +406,7 @@ class TestOneBadUnit(EmptyHostTestCase):
         )
         self.add(card, *parts, self.a_gpu(OTHER))
         inventory = self.discover(
-            a_line(address=str(card.address), driver='fake', type='FPGA')
+            a_line(address=str(card.address), driver='fake', type='GPU')
         )
         (device,) = inventory.devices
         self.assertEqual(
@@ -819,7 +819,7 @@ class TestUnits(EmptyHostTestCase):
 
     def test_one_of_them_is_another_device_s(self):
         first = a_line(
-            address=self.slot[1], driver='pci', type='TIME', unit='iommu_group'
+            address=self.slot[1], driver='pci', type='GPU', unit='iommu_group'
         )
         second = a_line(
             vendor_id='10de', driver='pci', type='GPU', unit='slot'
@@ -955,11 +955,14 @@ class TestVirtualFunctionsOfALine(EmptyHostTestCase):
     def test_a_line_of_their_own_comes_first(self):
         self.add_card(4)
         inventory = self.discover(
-            self.line, a_line(address='0000:3d:00.2', driver='pci', type='QAT')
+            self.line,
+            a_line(
+                address='0000:3d:00.2', driver='pci', traits=['CUSTOM_OWN']
+            ),
         )
         self.assertEqual(
-            ['NIC', 'QAT', 'NIC', 'NIC'],
-            [device.type for device in inventory.devices],
+            [{'CUSTOM_RACK_7'}, {'CUSTOM_OWN'}, *[{'CUSTOM_RACK_7'}] * 2],
+            [device.operator_traits for device in inventory.devices],
         )
 
     def test_none(self):

@@ -244,7 +244,7 @@ class TestParts(HandOverTestCase):
 
     def test_the_driver_offers_a_function_that_is_gone(self):
         line = test_discovery.a_line(
-            address=self.CARD, driver='fake', type='FPGA'
+            address=self.CARD, driver='fake', type='GPU'
         )
         self.make(count=3)
         (device,) = self.look(line).devices

@@ -60,6 +60,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
             return None
         return dataclasses.replace(
             result,
+            subsystem=self._subsystem(function),
             deployables=tuple(
                 dataclasses.replace(
                     deployable,
@@ -104,6 +105,26 @@ class NvmeDriver(pci_kind.PciKindDriver):
             controller.sanitize(is_virtual)
         else:
             controller.format()
+
+    def _subsystem(self, function: pci_function.PciFunction) -> str | None:
+        """The drive behind a controller, which may have several.
+
+        The NQN is not enough: that of some drives is the same for all of their
+        kind. A virtual function has namespaces of its own.
+        """
+        if function.parent_address is not None:
+            return None
+        found = self.read_all(
+            function,
+            {
+                name: f'nvme/{controller}/{name}'
+                for controller in self._sysfs.optional.names(
+                    function.address, 'nvme'
+                )
+                for name in ('subsysnqn', 'model', 'serial')
+            },
+        )
+        return ' '.join(found.values()) if 'serial' in found else None
 
     def _serial(
         self, address: pci_address.PciAddress, sysfs: sysfs_tree.Sysfs

@@ -76,6 +76,9 @@ class Device:
     healthy; a faulty device is published as reserved. ``attributes`` are for
     people to read: firmware, memory, link. ``regions`` are its programmable
     parts. ``shell`` is its static part, None if no shell can be loaded.
+    ``subsystem`` names what other functions may lead to as well, such as a
+    drive with two ports; one device of each is offered. It is None if there is
+    no such thing, or while the device does not tell it.
 
     ``pooled_by_links`` says that its provider is below those of the sets of
     joined devices. ``link_sets`` are these sets, the largest first, as
@@ -102,6 +105,7 @@ class Device:
     )
     regions: tuple[programmable.Region, ...] = ()
     shell: programmable.Region | None = None
+    subsystem: str | None = None
     pooled_by_links: bool = False
     link_sets: tuple[str, ...] = ()
     module_id: int | None = None

@@ -26,6 +26,7 @@ from nova_accel.host import all_guests
 from nova_accel.host import pci_function
 from nova_accel.model import arq_types
 from nova_accel.model import host_view
+from nova_accel.model import pci_address
 from nova_accel.virt.holding import holdings
 
 
@@ -37,11 +38,16 @@ class Found:
     reason why nobody may get it. ``mdevs`` are the mediated devices that
     instances hold, whether they exist or not. ``held`` are the uuids of the
     attach handles that instances hold, or that are not given back yet.
+    ``serials`` maps the functions of these to the serial numbers that the
+    handles have, as far as they are known.
     """
 
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     mdevs: tuple[pci_function.Mdev, ...] = ()
     held: frozenset[str] = frozenset()
+    serials: Mapping[pci_address.PciAddress, str] = dataclasses.field(
+        default_factory=dict
+    )
 
 
 class UnitsInUse:
@@ -99,6 +105,11 @@ class UnitsInUse:
             refused,
             tuple(held.values()),
             frozenset(arq.handle.uuid for arq in arqs).union(held),
+            {
+                arq.handle.address: serial
+                for arq in arqs
+                if (serial := arq.handle.serial_number) is not None
+            },
         )
 
 

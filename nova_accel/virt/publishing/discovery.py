@@ -271,11 +271,53 @@ class _Search:
             ),
         )
         region_types.check(device, self.devices)
+        self._check_not_shared(device)
         device = self._without(device, spec, self._of_others(device))
         device = self._without_the_hosts(device, spec)
         self.devices.append(self._answering(device))
         self.lines[device.name] = spec
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
+
+    def _check_not_shared(self, device: hardware.Device) -> None:
+        """Check that no guest could get the same thing by another function.
+
+        While an instance has the other function, only its handle may still
+        tell what it is. A device of which an instance holds a unit stays.
+
+        :raises DeviceError: another function leads there.
+        """
+        handles = tuple(device.handles)
+        if device.subsystem is None or any(
+            handle.uuid in self._in_use.held for handle in handles
+        ):
+            return
+        serials = {handle.serial_number for handle in handles} - {None}
+        others = [
+            other.address
+            for other in self.devices
+            if other.subsystem == device.subsystem
+        ] + [
+            address
+            for address, serial in self._in_use.serials.items()
+            if serial in serials
+            and address not in device.addresses
+            and self._is_alike(device, address)
+        ]
+        if others:
+            raise exceptions.DeviceError(
+                f'it leads to the same {device.type} as {others[0]}, '
+                f'{device.subsystem}: one of the two is offered. Match only '
+                'one of them by "address" to choose which'
+            )
+
+    def _is_alike(
+        self, device: hardware.Device, address: pci_address.PciAddress
+    ) -> bool:
+        function = self._host.functions.get(address)
+        return function is not None and (
+            (function.vendor_id, function.product_id)
+            == (device.vendor_id, device.product_id)
+        )
 
     def _refuse(
         self,

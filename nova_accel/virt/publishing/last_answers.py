@@ -14,6 +14,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Set
+import dataclasses
 import functools
 
 from oslo_log import log as logging
@@ -100,6 +101,9 @@ class LastAnswers:
         if found is None:
             return None
         if last is not None:
+            found = dataclasses.replace(
+                found, subsystem=found.subsystem or last.subsystem
+            )
             found = held_units.completed(found, last, held, is_there)
         self._last[function.address] = found, spec
         return found

@@ -64,6 +64,13 @@ class TestCard(NvmeTests, base.DriverTestCase):
         self.assertIsNone(silent.identity)
         self.a_driver().plug(handle)
 
+    def test_the_drive_behind_the_controller(self):
+        self.drive(self.CARD)
+        self.sysfs.set(self.CARD, nvme__nvme3__subsysnqn='nqn.x')
+        self.assertEqual(
+            f'nqn.x X {fake_nvme.SERIAL}', self.discover().subsystem
+        )
+
     def test_a_dead_one(self):
         self.sysfs.set(self.CARD, nvme__nvme3__state='dead')
         self.assertIn('nvme3 is dead', self.discover().fault)
@@ -130,6 +137,11 @@ class TestVirtualFunction(NvmeTests, base.DriverTestCase):
 
     def test_a_card_with_virtual_functions(self):
         self.assert_refused('2 virtual functions', address=self.CARD)
+
+    def test_it_shares_its_drive(self):
+        """Its namespaces are its own."""
+        self.drive(self.address)
+        self.assertIsNone(self.discover().subsystem)
 
     def test_never_sanitized(self):
         """It would erase what the other functions have."""

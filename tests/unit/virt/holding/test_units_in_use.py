@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import types
 
 import testtools
@@ -88,6 +89,16 @@ class TestUnitsInUse(testtools.TestCase):
                 tuple(arqs),
             ),
         )
+
+    def test_the_serial_numbers_of_what_is_held(self):
+        self.journaled = [a_function()]
+        self.assertEqual({}, self.look().serials)
+        handle = dataclasses.replace(
+            self.journaled[0].handle,
+            identity=attach_handle.identity_of('144d:a824', '010802', 'S1'),
+        )
+        self.journaled = [an_arq(handle)]
+        self.assertEqual({handle.address: 'S1'}, self.look().serials)
 
     def test_nothing_is_in_use(self):
         self.assertEqual(units_in_use.Found(), self.look())

@@ -15,6 +15,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import uuid
 
 import fixtures
@@ -62,6 +63,7 @@ class DiscoveryTestCase(testtools.TestCase):
         self.in_use = {}
         self.held = ()
         self.holds = set()
+        self.serials = {}
         self.answers = last_answers.LastAnswers()
         self.drivers = dict(
             loading.load(self.node_devices, self.fake.sysfs.sysfs, NODE_UUID)
@@ -74,7 +76,10 @@ class DiscoveryTestCase(testtools.TestCase):
             device_spec.parse(lines or devices.DEVICE_SPEC, self.drivers),
             nova_claims.NovaClaims('host1', NODE_UUID),
             lambda _mdevs: units_in_use.Found(
-                self.in_use, self.held, frozenset(self.holds)
+                self.in_use,
+                self.held,
+                frozenset(self.holds),
+                self.serials,
             ),
             lambda: host_use.HostUse(self.fake.sysfs.sysfs),
             self.answers,
@@ -782,6 +787,112 @@ class TestHostUse(EmptyHostTestCase):
         self.assert_refused(
             inventory, f'boot_vga of {self.parts[0].address}', 'EISDIR'
         )
+
+
+class TestDualPortDrives(EmptyHostTestCase):
+    """Two controllers of one drive; guests would share its namespaces."""
+
+    ports = ['0000:3d:00.0', '0000:3e:00.0']
+    line = a_line(vendor_id='144d', driver='nvme')
+
+    def setUp(self):
+        super().setUp()
+        for port in self.ports:
+            self.add(
+                pci_functions.function(
+                    port, '144d', 'a824', class_code='010802'
+                )
+            )
+            self.bind(port)
+
+    def bind(self, port, nqn='nqn.1994-11.com.samsung:S1', serial='S1'):
+        self.fake.sysfs.set(
+            port,
+            nvme__nvme0__subsysnqn=nqn,
+            nvme__nvme0__model='PM1733',
+            nvme__nvme0__serial=serial,
+        )
+
+    def unbind(self, port):
+        """libvirt takes it for a guest."""
+        function = self.fake.sysfs.root / 'bus/pci/devices' / port
+        shutil.rmtree(function / 'nvme')
+
+    def hold(self, port, inventory):
+        """An instance has it from now on."""
+        (device,) = (
+            each for each in inventory.devices if str(each.address) == port
+        )
+        (handle,) = device.handles
+        self.holds = {handle.uuid}
+        self.serials = {handle.address: handle.serial_number}
+
+    def assert_only(self, port):
+        inventory = self.discover(self.line)
+        self.assertEqual([port], self.addresses(inventory))
+        self.assert_refused(inventory, *self.ports, 'same SSD', 'PM1733')
+        return inventory
+
+    def test_one_is_offered(self):
+        self.assert_only(self.ports[0])
+
+    def test_the_operator_chooses_which(self):
+        line = a_line(address=self.ports[1], driver='nvme')
+        inventory = self.discover(line)
+        self.assertEqual(self.ports[1:], self.addresses(inventory))
+        self.assertEqual((), inventory.refused)
+
+    def test_while_a_guest_has_it(self):
+        for restart in (False, True):
+            self.hold(self.ports[0], self.assert_only(self.ports[0]))
+            self.unbind(self.ports[0])
+            if restart:
+                self.answers = last_answers.LastAnswers()
+            self.assert_only(self.ports[0])
+            self.bind(self.ports[0])
+
+    def test_while_a_guest_has_the_second(self):
+        line = a_line(address=self.ports[1], driver='nvme')
+        self.hold(self.ports[1], self.discover(line))
+        self.unbind(self.ports[1])
+        self.answers = last_answers.LastAnswers()
+        self.assert_only(self.ports[1])
+
+    def test_while_it_comes_back(self):
+        self.assert_only(self.ports[0])
+        self.unbind(self.ports[0])
+        self.assert_only(self.ports[0])
+
+    def test_instances_keep_what_they_have(self):
+        """Of two that were offered by an older release."""
+        first = self.discover(a_line(address=self.ports[0], driver='nvme'))
+        second = self.discover(a_line(address=self.ports[1], driver='nvme'))
+        self.holds = {
+            handle.uuid
+            for inventory in (first, second)
+            for device in inventory.devices
+            for handle in device.handles
+        }
+        inventory = self.discover(self.line)
+        self.assertEqual(self.ports, self.addresses(inventory))
+
+    def test_drives_that_are_no_such_pair(self):
+        for facts in (
+            # Some drives report the NQN of all of their kind.
+            {'serial': 'S2'},
+            {'nqn': 'nqn.1994-11.com.samsung:S2'},
+            {'nqn': 'nqn.1994-11.com.samsung:S2', 'serial': 'S2'},
+        ):
+            self.bind(self.ports[1], **facts)
+            inventory = self.discover(self.line)
+            self.assertEqual(self.ports, self.addresses(inventory), facts)
+            self.assertEqual((), inventory.refused)
+
+    def test_drives_that_do_not_tell(self):
+        for port in self.ports:
+            self.unbind(port)
+        inventory = self.discover(self.line)
+        self.assertEqual(self.ports, self.addresses(inventory))
 
 
 class TestUnits(EmptyHostTestCase):

@@ -178,8 +178,8 @@ def tell_missing(
             sysfs_tree.note(
                 card.address,
                 f'it has {units} of the {wanted} units of the type {name} in '
-                'its line: others leave no room for more, or have its '
-                'functions',
+                'its line: others leave no room for more or have its '
+                'functions, or these have a trouble of their own',
             )
 
 

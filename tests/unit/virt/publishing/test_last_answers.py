@@ -221,7 +221,7 @@ class TestParts(HandOverTestCase):
         self.assertIsNone(device.fault)
 
     def test_a_function_of_several_is_gone(self):
-        """The driver refuses the card; the other functions are there."""
+        """The others are offered, and the operator is told."""
         line = test_discovery.a_line(
             address=self.CARD, driver='nvidia_vfio', vgpu_types={'558': 3}
         )
@@ -232,15 +232,17 @@ class TestParts(HandOverTestCase):
                 nvidia__current_vgpu_type='0',
                 nvidia__creatable_vgpu_types='ID : name\n558 : A16-1Q',
             )
-        before = self.look(line)
-        (device,) = before.devices
+        (device,) = self.look(line).devices
         _one, two, three = device.handles
         self.holds = {two.uuid}
         self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
         after = self.look(line)
-        self.assert_kept(before, after, two.uuid)
         (device,) = after.devices
         self.assertEqual([two, three], list(device.handles))
+        self.assertIsNone(device.fault)
+        gone, missing = after.refused
+        self.assertIn('0000:3d:00.1: it is a virtual function', gone)
+        self.assertIn('2 of the 3 units of the type 558', missing)
 
     def test_the_driver_offers_a_function_that_is_gone(self):
         line = test_discovery.a_line(

@@ -14,9 +14,13 @@
 """The catalogue of accelerators by their PCI ids: data, not code.
 
 ``catalogue.json`` has vendor id -> name and type -> product id -> name. The
-ids are from pci.ids (https://pci-ids.ucw.cz) and from the kernel's
-``drivers/fpga/dfl-pci.c`` and ``drivers/ptp/ptp_ocp.c``. The names become
-parts of traits, so entries may be added but names must never change.
+ids are from pci.ids (https://pci-ids.ucw.cz), from the kernel's
+``drivers/fpga/dfl-pci.c``, ``drivers/ptp/ptp_ocp.c`` and
+``drivers/accel/qaic/qaic_drv.c``, and from what uses the devices: XRT's
+``src/runtime_src/core/pcie/driver/linux/xocl/devices.h`` (Alveo), AMD's QDMA
+driver (V80), opae-sdk (OFS), AWS' XDMA driver (F1) and JAX's
+``jax/_src/cloud_tpu_init.py`` (TPU). The names become parts of traits, so
+entries may be added but names must never change.
 
 ``[nova_accel] catalogue_file`` is the operator's own catalogue, in YAML of the
 same form. It adds entries and overrides existing ones.

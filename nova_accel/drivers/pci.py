@@ -57,7 +57,11 @@ _MIGRATING = frozenset(
 # The functions of Alveo cards that write the flash and reset the card (XRT's
 # src/runtime_src/core/pcie/driver/linux/xocl/devices.h).
 _MANAGE_A_CARD = frozenset(
-    ('10ee', product) for product in ('5000', '5004', '500c', '5020', '505c')
+    ('10ee', product)
+    for product in (
+        *('5000', '5004', '500c', '5020', '5044', '5048'),
+        *('5050', '5058', '505c', '5094', '513c'),
+    )
 )
 
 

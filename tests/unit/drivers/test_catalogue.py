@@ -32,6 +32,36 @@ class TestCatalogue(testtools.TestCase):
             catalogue.look_up('8086', '37c9'),
         )
 
+    def test_the_functions_of_one_card_have_one_name(self):
+        for ids in (
+            ('5000', '5001'),
+            ('500c', '500d'),
+            ('5094', '5095'),
+            ('50b4', '50b5'),
+            ('513c', '513d'),
+        ):
+            first, second = (catalogue.look_up('10ee', each) for each in ids)
+            self.assertEqual('FPGA', first.type, ids)
+            self.assertEqual(first, second)
+
+    def test_devices_of_each_type(self):
+        for vendor, product, entry in (
+            ('10de', '2321', catalogue.Entry('GPU', 'NVIDIA', 'H100 NVL')),
+            (
+                '17cb',
+                'a100',
+                catalogue.Entry('AICHIP', 'Qualcomm', 'Cloud AI 100'),
+            ),
+            (
+                '1bcf',
+                '001c',
+                catalogue.Entry('AICHIP', 'NEC', 'Vector Engine 1.0'),
+            ),
+            ('8086', '4949', catalogue.Entry('QAT', 'Intel', '6xxx VF')),
+            ('ad5a', '0400', catalogue.Entry('TIME', 'ADVA', 'Time Card')),
+        ):
+            self.assertEqual(entry, catalogue.look_up(vendor, product))
+
     def test_known_vendor(self):
         self.assertEqual(
             catalogue.Entry(vendor='NVIDIA'), catalogue.look_up('10de', 'ffff')

@@ -15,6 +15,7 @@
 from collections.abc import Mapping
 import dataclasses
 
+from nova_accel import exceptions
 from nova_accel.drivers import nvme_erasure
 from nova_accel.drivers import pci_kind
 from nova_accel.host import host_use
@@ -28,6 +29,9 @@ from nova_accel.model import pci_address
 
 # Choose sanitize or format; for lines without "clean".
 _BEST = 'erase'
+
+# Disks behind SATA, SAS or RAID have other classes, and another driver.
+_CLASS = '0108'
 
 
 class NvmeDriver(pci_kind.PciKindDriver):
@@ -51,6 +55,11 @@ class NvmeDriver(pci_kind.PciKindDriver):
         spec: device_spec.DeviceSpec,
         host: libvirt_devices.HostDevices,
     ) -> hardware.Device | None:
+        if not (function.class_code or _CLASS).startswith(_CLASS):
+            raise exceptions.DeviceError(
+                'it is no NVMe controller: its PCI class is '
+                f'{function.class_code}'
+            )
         result = super().discover(
             function,
             dataclasses.replace(spec, clean=spec.clean or _BEST),

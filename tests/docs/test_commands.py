@@ -47,6 +47,7 @@ _OF_THE_HOST = {
     'readlink': 'shows what is on a host or in a guest',
     'systemctl': 'needs the services of the cloud',
     'tar': 'copies files of a host',
+    'tools/record-host': 'unit.test_record_host runs it',
     'tools/serve-api': 'api.test_serve_api runs it',
     'tox': 'needs an environment of its own',
 }

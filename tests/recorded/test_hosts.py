@@ -19,10 +19,12 @@ a part of the reason.
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+import dataclasses
 import json
 import pathlib
 import re
 from typing import Any
+import unittest
 
 import fixtures
 import jsonschema
@@ -33,9 +35,11 @@ from testtools import matchers
 
 from nova_accel import conf
 from nova_accel.api.schemas import host as host_schema
+from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import nova_claims
+from nova_accel.host import pci_function
 from nova_accel.host import pci_topology
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
@@ -336,3 +340,43 @@ class TestEachRecording(testtools.TestCase):
         self.assertTrue(found, f'{recordings.FOLDER} has no recording')
         for folder, names in found.items():
             self.assertEqual(names, set(recordings.answers(folder)))
+
+
+class TestBrokenReader(testtools.TestCase):
+    """The answers notice a reader that tells something else."""
+
+    def test_is_noticed(self) -> None:
+        archive = recordings.FOLDER / 'sysfs/hpe-gen9-a2-16vf-3mdev.tar.xz'
+        if not archive.exists():
+            self.skipTest(f'{archive} is not there')
+        real = pci_function.parse_pci
+        for target, broken in (
+            (
+                'nova_accel.host.host_use.HostUse.reason',
+                lambda _self, _address: None,
+            ),
+            (
+                'nova_accel.host.pci_function.parse_pci',
+                lambda xml: dataclasses.replace(
+                    real(xml), virtual_functions=(), parent_address=None
+                ),
+            ),
+            (
+                'nova_accel.drivers.catalogue.look_up',
+                lambda *_ids: catalogue.Entry(None, None, None),
+            ),
+        ):
+            recordings.unpacked.cache_clear()
+            with fixtures.MonkeyPatch(target, broken):
+                result = self._run(archive)
+            recordings.unpacked.cache_clear()
+            self.assertTrue(result.failures, target)
+        self.assertEqual([], self._run(archive).failures)
+
+    def _run(self, archive: pathlib.Path) -> unittest.TestResult:
+        test = RecordedHost('test_each_driver')
+        test.scenarios, test.archive = (), archive
+        result = unittest.TestResult()
+        test.run(result)
+        self.assertEqual([], result.errors)
+        return result

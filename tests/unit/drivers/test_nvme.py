@@ -33,7 +33,15 @@ class NvmeTests:
 
 class TestCard(NvmeTests, base.DriverTestCase):
     def functions(self):
-        return [base.a_function(self.CARD, '1b36', '0010')]
+        return [
+            base.a_function(self.CARD, '1b36', '0010'),
+            base.a_function(
+                '0000:03:00.0', '1000', '0016', class_code='010400'
+            ),
+        ]
+
+    def test_a_raid_controller(self):
+        self.assert_refused('no NVMe controller', address='0000:03:00.0')
 
     def test_card(self):
         self.drive(self.CARD)

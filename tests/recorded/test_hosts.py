@@ -229,7 +229,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
         )
         self._told(
             expected.get('refused', {}),
-            {text.split()[0].rstrip(':'): text for text in found.refused},
+            _causes(found),
             line,
         )
 
@@ -253,7 +253,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
     ) -> None:
         """Each function that the line matches is offered, or has a reason."""
         (spec,) = device_spec.parse([json.dumps(line)], self.drivers)
-        told = {text.split()[0].rstrip(':') for text in found.refused}
+        told = _causes(found).keys()
         there = {
             str(each) for device in found.devices for each in device.addresses
         }
@@ -261,10 +261,12 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
             if spec.matches(
                 function.address, function.vendor_id, function.product_id
             ):
-                # What is said of a card is said of its virtual functions.
+                # What is said of a card is said of its virtual functions, and
+                # what is said of function 0 of those of its slot.
                 names = {
                     str(function.address),
                     str(function.card),
+                    str(dataclasses.replace(function.address, function=0)),
                     *map(str, function.virtual_functions),
                 }
                 self.assertTrue(
@@ -296,6 +298,18 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
             ],
         }
         jsonschema.validate(json.loads(json.dumps(report)), host_schema.REPORT)
+
+
+def _causes(found: discovery.Inventory) -> dict[str, str]:
+    """Each function that a refusal names -> the refusals that name it."""
+    causes: dict[str, str] = {}
+    for text in found.refused:
+        for name in re.findall(
+            r'[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]',
+            text.partition(' ([nova_accel]')[0],
+        ):
+            causes[name] = causes.get(name, '') + text
+    return causes
 
 
 def _offered(devices: Iterable[hardware.Device]) -> dict[str, list[str]]:

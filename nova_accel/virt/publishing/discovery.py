@@ -239,7 +239,7 @@ class _Search:
             # The card has told why none of it is offered.
             if isinstance(error, exceptions.PartOfCard) and (
                 (error.card, spec.text) in self._refused_by
-                or error.card not in self._host.functions
+                or self._is_unreadable(error.card)
             ):
                 return
             # If Nova has the device, that is the reason to tell, whatever
@@ -250,6 +250,13 @@ class _Search:
                 self._claims.on_functions([function.address], self._host)
                 or error,
             )
+
+    def _is_unreadable(self, card: object) -> bool:
+        """Whether it is told that libvirt does not describe the card."""
+        name = pci_address.PciAddress.parse(str(card)).node_device
+        return any(
+            text.startswith(f'{name}:') for text in self._host.unreadable
+        )
 
     def _add_device(
         self,

@@ -134,21 +134,7 @@ class MdevDriver(base.Driver):
         :raises DeviceError: the card does not say how much of it its types
             take.
         """
-        most = {
-            mdev_type: self._max_instances(parents, mdev_type)
-            for mdev_type, _units in types
-        }
-        silent = [
-            f'mdev_supported_types/{mdev_type}/description'
-            for mdev_type, maximum in most.items()
-            if maximum is None
-        ]
-        if len(types) > 1 and silent:
-            raise exceptions.DeviceError(
-                f'{", ".join(silent)} of its functions have no max_instance: '
-                'how its types share the card is not known, so it can have '
-                'one type only'
-            )
+        most = self._most(parents, types)
         mine = self._possible(parents, types, host)
         made = {mdev.uuid for mdev in host.mdevs}
         ours = {
@@ -193,6 +179,32 @@ class MdevDriver(base.Driver):
                     ),
                     _NO_ROOM,
                 )
+
+    def _most(
+        self,
+        parents: Sequence[pci_function.PciFunction],
+        types: Sequence[tuple[str, int]],
+    ) -> dict[str, int | None]:
+        """How many units the card makes of each type alone, None if unknown.
+
+        :raises DeviceError: there are several types, and one is unknown.
+        """
+        most = {
+            mdev_type: self._max_instances(parents, mdev_type)
+            for mdev_type, _units in types
+        }
+        silent = [
+            f'mdev_supported_types/{mdev_type}/description'
+            for mdev_type, maximum in most.items()
+            if maximum is None
+        ]
+        if len(types) > 1 and silent:
+            raise exceptions.DeviceError(
+                f'{", ".join(silent)} of its functions have no max_instance: '
+                'how its types share the card is not known, so it can have '
+                'one type only'
+            )
+        return most
 
     def _possible(
         self,

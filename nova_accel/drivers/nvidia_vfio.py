@@ -120,7 +120,7 @@ class NvidiaVfioDriver(base.Driver):
     def migration_facts(
         self, handle: attach_handle.AttachHandle
     ) -> Mapping[str, str]:
-        """What NVIDIA demands to be equal.
+        """The facts that NVIDIA demands to be equal.
 
         See "Migrating a VM Configured with NVIDIA vGPU" at
         https://docs.nvidia.com/vgpu. The plugin of a vGPU is started with

@@ -36,7 +36,7 @@ from nova_accel.model import pci_address
 #: function.
 _GENERIC = 'vfio-pci'
 
-# Those that save a device's state. A driver of VFIO need not: for example
+# The drivers that save a device's state. A driver of VFIO need not:
 # nvgrace_gpu_vfio_pci does not. In Linux they are those below drivers/vfio/pci
 # that set migration_ops
 # (https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/drivers/vfio/pci).

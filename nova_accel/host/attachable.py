@@ -30,7 +30,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import pci_address
 
-#: Of the 16 bits that QEMU takes.
+#: The greatest domain of the 16 bits that QEMU takes.
 _LAST_DOMAIN = 0xFFFF
 
 _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
@@ -188,7 +188,7 @@ def _check_isolated(
 
 
 def _cure(in_slot: bool, line_keys: Set[str]) -> str:
-    """What helps a function that shares its IOMMU group.
+    """The cure for a function that shares its IOMMU group.
 
     :param in_slot: whether it shares it with functions of its slot alone
     """

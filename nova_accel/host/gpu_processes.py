@@ -131,7 +131,7 @@ class GpuProcesses:
 
     @functools.cached_property
     def _kfd(self) -> '_Kfd':
-        """What AMD's compute driver tells, as far as it can be read.
+        """The part of AMD's compute driver's report that can be read.
 
         See ``drivers/gpu/drm/amd/amdkfd``: kfd_topology.c, kfd_process.c.
         """

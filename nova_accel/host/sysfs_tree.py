@@ -12,8 +12,8 @@
 
 """sysfs, for facts and actions on PCI functions that libvirt lacks.
 
-Everything is below one root, so that tests can use their own. Nothing of a
-file is trusted: it may be absent, fail, have NULs, or never end.
+Everything is below one root, so that tests can use their own. No file
+is trusted: it may be absent, fail, have NULs, or never end.
 """
 
 from collections.abc import Callable

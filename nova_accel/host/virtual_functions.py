@@ -188,7 +188,7 @@ class VirtualFunctions:
 
 
 def _cure(function: pci_function.PciFunction) -> str:
-    """What to do before nova-compute starts again, if that is known.
+    """The step before nova-compute starts again, if one is known.
 
     A card with DFL answers EINVAL while the host has its ports
     (``dfl_fpga_cdev_config_ports_vf`` of the kernel's ``drivers/fpga/dfl.c``).

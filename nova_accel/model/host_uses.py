@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What keeps devices of a host busy, and what an operator does about it.
+"""The programs that keep devices of a host busy, and their cures.
 
 This is the one list of it: the reasons of faults and the table of the manual
 (``admin/attachable-devices.rst``) have its texts.

@@ -19,6 +19,7 @@ accelerators back, and those of the other host become ``active``.
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 from typing import Any
 
@@ -110,21 +111,7 @@ class LiveMigrationMixin(hooks.Hooks):
                 arq_types.Role.INCOMING,
             )
             try:
-                targets = live_migration.targets(
-                    leaving,
-                    self._held.arqs_of(instance.uuid, arq_types.Role.INCOMING),
-                )
-                types = _field(migrate_data, 'source_mdev_types')
-                live_migration.check_facts(
-                    targets.pci,
-                    {
-                        address: live_migration.heard(types[address])
-                        for address in targets.pci.keys() & types.keys()
-                    },
-                    self._accelerators.attachments.migration_facts(
-                        instance.uuid, arq_types.Role.INCOMING
-                    ),
-                )
+                targets = self._targets(instance, leaving, migrate_data)
             except exceptions.AcceleratorError:
                 self._accelerators.attachments.release(
                     instance.uuid, arq_types.Role.INCOMING
@@ -141,6 +128,33 @@ class LiveMigrationMixin(hooks.Hooks):
             **targets.pci,
         }
         return migrate_data
+
+    def _targets(
+        self,
+        instance: objects.Instance,
+        leaving: Sequence[arq_types.Arq],
+        migrate_data: Any,
+    ) -> live_migration.Targets:
+        """The devices of this host that take the places of the source's.
+
+        :raises AcceleratorError: a device of this host cannot take its place.
+        """
+        targets = live_migration.targets(
+            leaving,
+            self._held.arqs_of(instance.uuid, arq_types.Role.INCOMING),
+        )
+        types = _field(migrate_data, 'source_mdev_types')
+        live_migration.check_facts(
+            targets.pci,
+            {
+                address: live_migration.heard(types[address])
+                for address in targets.pci.keys() & types.keys()
+            },
+            self._accelerators.attachments.migration_facts(
+                instance.uuid, arq_types.Role.INCOMING
+            ),
+        )
+        return targets
 
     def pre_live_migration(
         self,

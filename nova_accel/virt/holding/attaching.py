@@ -218,12 +218,9 @@ class Attachments:
         :returns: address of a PCI function -> its facts, if it has any
         :raises DeviceError: one cannot be learnt, or a device is gone.
         """
-        facts = {
-            str(arq.handle.address): self._plugs.migration_facts(arq)
-            for arq in self.held.arqs_of(instance_uuid, role)
-            if arq.handle.functions
-        }
-        return {address: each for address, each in facts.items() if each}
+        return self._plugs.migration_facts(
+            self.held.arqs_of(instance_uuid, role)
+        )
 
     def plug(
         self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
@@ -235,11 +232,7 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             arqs = self.held.arqs_of(instance_uuid, role)
-            # Nothing is changed for a guest that cannot start.
-            for arq in arqs:
-                self._plugs.check(arq)
-            for arq in arqs:
-                self._plugs.plug(arq)
+            self._plugs.plug_all(arqs)
             return arqs
 
     def move(

@@ -13,6 +13,7 @@
 """Plugging the devices of ARQs through their drivers."""
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 import contextlib
@@ -63,6 +64,16 @@ class Plugs:
             # A step of the driver may have reset it.
             self._check_answers(arq.handle)
 
+    def plug_all(self, arqs: Collection[arq_types.Arq]) -> None:
+        """Plug the devices of ARQs; none is changed if one cannot be.
+
+        :raises DeviceError: as for :meth:`plug`.
+        """
+        for arq in arqs:
+            self.check(arq)
+        for arq in arqs:
+            self.plug(arq)
+
     def check(self, arq: arq_types.Arq) -> base.Driver:
         """Check that a guest can have the device of an ARQ; nothing changes.
 
@@ -92,12 +103,22 @@ class Plugs:
             )
         )
 
-    def migration_facts(self, arq: arq_types.Arq) -> Mapping[str, str]:
+    def migration_facts(
+        self, arqs: Iterable[arq_types.Arq]
+    ) -> dict[str, Mapping[str, str]]:
         """The facts that both hosts of a live migration must share.
 
-        :raises DeviceError: one cannot be learnt, or the device is gone.
+        :returns: address of a PCI function -> its facts, if it has any
+        :raises DeviceError: one cannot be learnt, or a device is gone.
         """
-        return self._present_driver(arq).migration_facts(arq.handle)
+        facts = {
+            str(arq.handle.address): self._present_driver(arq).migration_facts(
+                arq.handle
+            )
+            for arq in arqs
+            if arq.handle.functions
+        }
+        return {address: each for address, each in facts.items() if each}
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless it is gone.

@@ -193,6 +193,12 @@ class TestFormat(ControllerTestCase):
         self.controller().format()
         self.assertEqual({1: (1, 0), 2: (1, 0)}, drive.formats)
 
+    def test_they_are_sanitized(self):
+        drive = self.drive(fna=fake_nvme.FORMATS_ALL, sanicap=fake_nvme.BLOCKS)
+        drive.formats = {1: (1, 0), 2: (0, 0)}
+        self.controller().sanitize(False)
+        self.assertEqual({1: (1, 0), 2: (0, 0)}, drive.formats)
+
     def test_it_cannot(self):
         self.drive(oacs=0)
         self.assert_refused('cannot format', self.controller().format)

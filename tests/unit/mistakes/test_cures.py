@@ -217,8 +217,11 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], str, Any]] = [
 ]
 
 
-# A key that no refusal of a line advises -> the test that applies it.
-ELSEWHERE = {'live_migratable': 'unit.drivers.test_pci.TestCheckMigratable'}
+# A part of a text that refuses no line -> the test that applies its cure.
+ELSEWHERE = {
+    '"live_migratable"': 'unit.drivers.test_pci.TestCheckMigratable',
+    'different block formats': 'unit.drivers.test_nvme_erasure.TestFormat',
+}
 
 
 class _Claims:
@@ -286,11 +289,7 @@ class TestCures(testtools.TestCase):
 
 def _advising() -> list[str]:
     """The parts of texts that quote a key of a line."""
-    keys = [
-        f'"{key}"'
-        for key in device_spec.SCHEMA['properties']
-        if key not in ELSEWHERE
-    ]
+    keys = [f'"{key}"' for key in device_spec.SCHEMA['properties']]
     package = pathlib.Path(nova_accel.__file__).parent
     return [
         node.value
@@ -298,6 +297,7 @@ def _advising() -> list[str]:
         for path in sorted((package / room).glob('*.py'))
         for node in _texts(ast.parse(path.read_text()))
         if any(key in node.value for key in keys)
+        and not any(part in node.value for part in ELSEWHERE)
     ]
 
 

@@ -246,8 +246,10 @@ class PartOfCard(DeviceError):
     :param card: the address of the function that stands for the card
     """
 
-    def __init__(self, text: str, card: object) -> None:
-        super().__init__(text)
+    def __init__(
+        self, text: str = '', card: object = None, *, public: str | None = None
+    ) -> None:
+        super().__init__(text, public=public)
         self.card = card
 
 

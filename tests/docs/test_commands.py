@@ -29,14 +29,18 @@ _OF_THE_HOST = {
     '/usr/lib/nvidia/sriov-manage': "NVIDIA's, comes with its driver",
     'base64': 'encodes a file',
     'cat': 'shows what is on a host or in a guest',
+    'echo': 'of the shell',
     'export': 'of the shell',
     'fmpm': "NVIDIA's: unit.privileged.test_fabric_manager has its options",
+    'fpgaport': "OPAE's, needs an FPGA",
     'grep': 'reads what another command shows',
     'ip': 'shows what is on a host or in a guest',
     'ls': 'shows what is on a host or in a guest',
     'lsblk': 'shows what is on a host or in a guest',
     'lsmod': 'shows what is on a host or in a guest',
     'lspci': 'shows what is on a host or in a guest',
+    'mlxprivhost': "NVIDIA's, needs a BlueField",
+    'modprobe': 'loads a module of the kernel',
     'mysql': 'the lab runs it',
     'mysqldump': 'needs the database server of the cloud',
     'nvidia-smi': "NVIDIA's, comes with its driver",
@@ -50,6 +54,7 @@ _OF_THE_HOST = {
     'tools/record-host': 'unit.test_record_host runs it',
     'tools/serve-api': 'api.test_serve_api runs it',
     'tox': 'needs an environment of its own',
+    'virsh': "libvirt's, shows its devices",
 }
 
 #: Commands in the text, such as ``openstack server show``.

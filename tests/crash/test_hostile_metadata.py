@@ -58,7 +58,7 @@ class TestHostileMetadata(testtools.TestCase):
         accelerators.cycle.run()
         # Else the API has not accepted it.
         publisher.wait_published(0)
-        self.assertEqual((), publisher._refused)
+        self.assertEqual((), publisher._told)
         context = nova_context.get_admin_context()
         client = self.placement.client
         tree = client.get_provider_tree_and_ensure_root(

@@ -423,7 +423,7 @@ class TestTruth(testtools.TestCase):
             }
             self.assertTrue(
                 any(
-                    reason.startswith(f'{each} ')
+                    reason.startswith((f'{each} ', f'{each},'))
                     for each in together
                     for reason in inventory.refused
                 ),

@@ -62,15 +62,12 @@ def unit(
 def refusals(
     device: hardware.Device,
     host: libvirt_devices.HostDevices,
-    held: Set[str] = frozenset(),
     line_keys: Set[str] = frozenset(),
 ) -> dict[str, str]:
     """Why units of a device cannot be attached to a guest.
 
     If units share a function, all but the first are refused.
 
-    :param held: the uuids of the attach handles that instances hold; they only
-        have to be there
     :param line_keys: the keys that the device's driver reads, see
         :attr:`nova_accel.drivers.base.Driver.line_keys`; the cure is one of
         them
@@ -84,7 +81,7 @@ def refusals(
                 _present(address, host)
                 for address in handle.functions or (handle.address,)
             ]
-            if handle.functions and handle.uuid not in held:
+            if handle.functions:
                 _check_unit(handle, parts, seen, host, line_keys)
         except exceptions.DeviceError as error:
             found[handle.uuid] = str(error)

@@ -273,9 +273,7 @@ class _Search:
         device = self._without(
             device,
             spec,
-            attachable.refusals(
-                device, self._host, self._in_use.held, line_keys
-            ),
+            attachable.refusals(device, self._host, line_keys),
         )
         region_types.check(device, self.devices)
         self._check_not_shared(device)

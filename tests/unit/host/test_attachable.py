@@ -131,10 +131,8 @@ class TestUnit(testtools.TestCase):
 class TestRefusals(testtools.TestCase):
     line_keys = frozenset({'unit'})
 
-    def refusals(self, host, *handles, held=()):
-        return attachable.refusals(
-            a_device(*handles), host, {*held}, self.line_keys
-        )
+    def refusals(self, host, *handles):
+        return attachable.refusals(a_device(*handles), host, self.line_keys)
 
     def check(self, host, *handles):
         self.assertEqual({}, self.refusals(host, *handles))
@@ -307,21 +305,6 @@ class TestRefusals(testtools.TestCase):
             a_handle(SLOT[0]),
             a_handle(SLOT[1], SLOT[0]),
             texts=[SLOT[0], 'two of its units'],
-        )
-
-    def test_a_held_unit_only_has_to_be_there(self):
-        shares = a_function(SLOT[0], SLOT[1])
-        handle, gone = a_handle(SLOT[0]), a_handle(SLOT[2])
-        self.assertEqual(
-            [gone.uuid],
-            [
-                *self.refusals(
-                    a_host(shares),
-                    handle,
-                    gone,
-                    held=[handle.uuid, gone.uuid],
-                )
-            ],
         )
 
     def test_mdevs_of_one_card_are_many_units(self):

@@ -62,7 +62,11 @@ class TestVgpu(base.HostTestCase):
     def test_no_vgpus(self):
         for function in (CARD, machines.SSD, machines.NIC.virtual(0)):
             self.assertIsNone(self.vgpus.current(base.address(function)))
-            self.assertEqual({}, self.vgpus.types(base.address(function)))
+            self.assertRaises(
+                exceptions.DeviceError,
+                self.vgpus.types,
+                base.address(function),
+            )
 
     def test_set_and_cleared(self):
         for _time in range(2):

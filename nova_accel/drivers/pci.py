@@ -88,10 +88,11 @@ class PciDriver(base.Driver):
                 'are enabled: they can be offered, it cannot'
             )
         address, *others = attachable.unit(function, spec.unit, host.functions)
+        card = attachable.unit(function, device_spec.Unit.SLOT, host.functions)
         if (
             function.vendor_id,
             function.product_id,
-        ) in _MANAGE_A_CARD and not others:
+        ) in _MANAGE_A_CARD and not {address, *others}.issuperset(card):
             raise exceptions.DeviceError(
                 'it manages its card: the driver xrt keeps it on the host, '
                 'and "unit": "slot" hands over the whole card'

@@ -86,6 +86,8 @@ class TestPciDriver(testtools.TestCase):
         whole = discover(manager, user, unit='slot')
         self.assertEqual(2, len(handle_of(whole).functions))
         discover(user, manager)
+        # With its factory image it is the whole card.
+        discover(manager)
 
     def test_physical_function_with_virtual_ones(self):
         error = self.assertRaises(

@@ -21,7 +21,7 @@ from nova_accel import exceptions
 from nova_accel import privileged
 from nova_accel.model import hardware
 from nova_accel.model import programmable
-from nova_accel.privileged import fpga
+from nova_accel.privileged import vendor_tool
 
 
 def call(
@@ -75,9 +75,9 @@ def check(
 def _reason(error: Exception, timeout_s: float) -> str:
     if not isinstance(error, processutils.ProcessExecutionError):
         return str(error)
-    if error.exit_code in fpga.TIMED_OUT:
+    if error.exit_code in vendor_tool.TIMED_OUT:
         return f'not finished after {timeout_s:g} s'
-    if error.exit_code == fpga.BUSY:
+    if error.exit_code == vendor_tool.BUSY:
         return f'the card is still being programmed after {timeout_s:g} s'
     # OPAE's tools log to stdout and report errors on stderr.
     output = ' '.join(f'{error.stderr or ""} {error.stdout or ""}'.split())

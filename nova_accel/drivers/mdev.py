@@ -20,6 +20,7 @@ import fractions
 import itertools
 import re
 import sys
+from typing import NamedTuple
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
@@ -40,6 +41,18 @@ _MOST_UNITS = 256
 _NO_ROOM = 'the other mediated devices of the card leave no room for it'
 
 _MAX_INSTANCE = re.compile(r'\bmax_instance=([1-9][0-9]{0,5})\b')
+
+
+class _Wanted(NamedTuple):
+    """A type, and how many units of it the line wants at most.
+
+    ``handles`` are those that ``parents`` have made or can make now.
+    """
+
+    mdev_type: str
+    units: int
+    handles: list[attach_handle.AttachHandle]
+    parents: list[pci_function.PciFunction]
 
 
 class MdevDriver(base.Driver):
@@ -137,11 +150,7 @@ class MdevDriver(base.Driver):
         most = self._most(parents, types)
         mine = self._possible(parents, types, host)
         made = {mdev.uuid for mdev in host.mdevs}
-        ours = {
-            handle.uuid
-            for _type, _units, handles, _some in mine
-            for handle in handles
-        }
+        ours = {handle.uuid for each in mine for handle in each.handles}
         share = 1 - self._taken(parents, ours, host)
         held = {mdev.uuid for mdev in host.held_mdevs}
         for mdev_type, wanted, handles, some in mine:
@@ -162,21 +171,15 @@ class MdevDriver(base.Driver):
             }
             if maximum is not None:
                 share -= fractions.Fraction(len(chosen), maximum)
-            if chosen:
-                yield (
-                    mdev_type,
-                    tuple(each for each in handles if each.uuid in chosen),
-                    None,
-                )
+            found = [each for each in handles if each.uuid in chosen]
+            if found:
+                yield mdev_type, tuple(found), None
             else:
+                later = self._nobodys(some, mdev_type)
+                most_units = min(wanted, maximum or 0)
                 yield (
                     mdev_type,
-                    tuple(
-                        itertools.islice(
-                            self._nobodys(some, mdev_type),
-                            min(wanted, maximum or 0),
-                        )
-                    ),
+                    tuple(itertools.islice(later, most_units)),
                     _NO_ROOM,
                 )
 
@@ -211,20 +214,9 @@ class MdevDriver(base.Driver):
         parents: Sequence[pci_function.PciFunction],
         types: Sequence[tuple[str, int]],
         host: libvirt_devices.HostDevices,
-    ) -> list[
-        tuple[
-            str,
-            int,
-            list[attach_handle.AttachHandle],
-            list[pci_function.PciFunction],
-        ]
-    ]:
-        """Each type, how many units are wanted, and those that can be made.
-
-        The last are the functions that make them.
-        """
+    ) -> list['_Wanted']:
         return [
-            (
+            _Wanted(
                 mdev_type,
                 units,
                 [

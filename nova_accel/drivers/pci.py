@@ -88,15 +88,7 @@ class PciDriver(base.Driver):
                 'are enabled: they can be offered, it cannot'
             )
         address, *others = attachable.unit(function, spec.unit, host.functions)
-        card = attachable.unit(function, device_spec.Unit.SLOT, host.functions)
-        if (
-            function.vendor_id,
-            function.product_id,
-        ) in _MANAGE_A_CARD and not {address, *others}.issuperset(card):
-            raise exceptions.DeviceError(
-                'it manages its card: the driver xrt keeps it on the host, '
-                'and "unit": "slot" hands over the whole card'
-            )
+        _check_takes_no_manager(function, frozenset((address, *others)), host)
         self._check_no_vgpus((address, *others))
         if spec.clean == 'reset':
             cleaning.check_reset(
@@ -109,21 +101,16 @@ class PciDriver(base.Driver):
             physical_network=spec.physical_network,
             further_functions=tuple(others),
         )
+        refusals = [
+            vfio_denylist.reason(self._sysfs, host.functions[each])
+            for each in handle.functions
+            if each in host.functions
+        ]
         return dataclasses.replace(
             known.device(
                 [known.deployable('function', [handle])], pooled=True
             ),
-            fault=next(
-                filter(
-                    None,
-                    (
-                        vfio_denylist.reason(self._sysfs, host.functions[each])
-                        for each in handle.functions
-                        if each in host.functions
-                    ),
-                ),
-                None,
-            ),
+            fault=next(filter(None, refusals), None),
         )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
@@ -172,3 +159,19 @@ class PciDriver(base.Driver):
                     f'by its {vfio_vgpu.CURRENT}, which a driver like '
                     'nvidia_vfio offers'
                 )
+
+
+def _check_takes_no_manager(
+    function: pci_function.PciFunction,
+    unit: frozenset[pci_address.PciAddress],
+    host: libvirt_devices.HostDevices,
+) -> None:
+    """:raises DeviceError: it manages what others get of its card."""
+    if (function.vendor_id, function.product_id) not in _MANAGE_A_CARD:
+        return
+    card = attachable.unit(function, device_spec.Unit.SLOT, host.functions)
+    if not unit.issuperset(card):
+        raise exceptions.DeviceError(
+            'it manages its card: the driver xrt keeps it on the host, and '
+            '"unit": "slot" hands over the whole card'
+        )

@@ -23,6 +23,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.links import fabric
 from nova_accel.model.links import fabric_listing
 from nova_accel.privileged import fabric_manager
+from nova_accel.privileged import vendor_tool
 
 _Outcome = fabric_listing.Outcome
 
@@ -165,9 +166,9 @@ class FabricManager:
             raise exceptions.FabricError(
                 f'cannot {what} of the NVSwitch fabric: {error!r}'
             ) from error
-        if status == fabric_manager.BUSY:
+        if status == vendor_tool.BUSY:
             reason = 'another call of Fabric Manager has not ended'
-        elif status in fabric_manager.TIMED_OUT:
+        elif status in vendor_tool.TIMED_OUT:
             reason = f'no answer within {self._timeout_s:g} s'
         else:
             return fabric_listing.outcome(status), output

@@ -26,6 +26,7 @@ _MODULE = 'module/vfio_pci'
 _PARAMETER = 'parameters/disable_denylist'
 
 # Intel's C3xxx, C62x, DH895xCC, each with its virtual functions, DSA and IAA.
+_INTEL = '8086'
 _DENIED = frozenset(
     ('19e2', '19e3', '37c8', '37c9', '0435', '0443', '0b25', '0cfe')
 )
@@ -40,7 +41,8 @@ def reason(
     the parameter has no list.
     """
     if (
-        (function.vendor_id, function.product_id in _DENIED) != ('8086', True)
+        function.vendor_id != _INTEL
+        or function.product_id not in _DENIED
         or 'vfio' in (function.driver or '')
         or _is_disabled(sysfs, function.address)
     ):

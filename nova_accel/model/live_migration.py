@@ -88,10 +88,13 @@ def check_facts(
         here, there = source.get(ours, {}), destination.get(theirs, {})
         for name in sorted({*here, *there}):
             if here.get(name) != there.get(name):
-                raise exceptions.NoAssignment.for_all(
+                must = 'they must be the same for a live migration'
+                raise exceptions.NoAssignment(
                     f'{name} is {here.get(name)!r} at {ours} on the source '
                     f'and {there.get(name)!r} at {theirs} on the destination: '
-                    'they must be the same for a live migration'
+                    f'{must}',
+                    public=f'{name} is {here.get(name)!r} on the source and '
+                    f'{there.get(name)!r} on the destination: {must}',
                 )
 
 
@@ -110,7 +113,7 @@ def heard(text: str) -> Mapping[str, str]:
     except ValueError:
         facts = None
     if not isinstance(facts, dict):
-        raise exceptions.NoAssignment.for_all(
+        raise exceptions.NoAssignment(
             f'the source tells no facts of a device, but {text[:100]!r}'
         )
     return facts

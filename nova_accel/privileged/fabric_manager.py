@@ -46,9 +46,6 @@ _MAX_GPUS = 16
 
 _LONGEST_S = 600
 
-BUSY = vendor_tool.BUSY
-TIMED_OUT = vendor_tool.TIMED_OUT
-
 
 @privileged.fabric_pctxt.entrypoint
 def partitions(timeout_s: float) -> tuple[int, str]:

@@ -55,9 +55,6 @@ _MANAGER = re.compile(r'fpga[0-9]{1,6}')
 
 _LONGEST_S = 24 * 3600
 
-TIMED_OUT = vendor_tool.TIMED_OUT
-BUSY = vendor_tool.BUSY
-
 
 @contextlib.contextmanager
 def _naming_files() -> Iterator[None]:

@@ -22,11 +22,14 @@ import os
 import pathlib
 import struct
 
-from oslo_concurrency import processutils
-
 from nova_accel import privileged
 from nova_accel.privileged import arguments
 from nova_accel.privileged import nvme_drive
+from nova_accel.privileged import vendor_tool
+
+# How long a command may take. nvme-cli itself gives up a format after 600 s.
+_COMMAND_S = 60
+_FORMAT_S = 900
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLES = 64
@@ -96,9 +99,7 @@ def sanitize(address: str, serial: str, action: int) -> None:
     """
     arguments.integer('action', action, 2, 4)
     with _unused_drive(address, serial) as drive:
-        processutils.execute(
-            'nvme', 'sanitize', str(drive.node), f'--sanact={action}'
-        )
+        _run(drive, 'sanitize', f'--sanact={action}')
 
 
 @privileged.nvme_pctxt.entrypoint
@@ -133,10 +134,9 @@ def format_namespace(
     arguments.integer('flbas', flbas, 0, _FLBAS)
     arguments.integer('dps', dps, 0, _DPS)
     with _unused_drive(address, serial) as drive:
-        processutils.execute(
-            'nvme',
+        _run(
+            drive,
             'format',
-            str(drive.node),
             f'--namespace-id={namespace_id}',
             # Bits 6:5 are the upper bits of the format's number.
             f'--lbaf={flbas & 0xF | (flbas & 0x60) >> 1}',
@@ -145,6 +145,7 @@ def format_namespace(
             f'--pil={dps >> 3}',
             '--ses=1',
             '--force',
+            timeout_s=_FORMAT_S,
         )
 
 
@@ -206,11 +207,21 @@ def _identify(drive: nvme_drive.Drive, structure: int) -> bytes:
 def _raw(
     drive: nvme_drive.Drive, command: str, *options: str, size: int
 ) -> bytes:
-    output, _errors = processutils.execute(
-        'nvme', command, str(drive.node), *options, '--raw-binary', binary=True
-    )
+    output = _run(drive, command, *options, '--raw-binary')
     if len(output) < size:
         raise ValueError(
             f'nvme {command} {drive.node} gave {len(output)} bytes, not {size}'
         )
-    return bytes(output[:size])
+    return output[:size]
+
+
+def _run(
+    drive: nvme_drive.Drive,
+    command: str,
+    *options: str,
+    timeout_s: int | None = None,
+) -> bytes:
+    """The output of a command of nvme-cli."""
+    called = ('nvme', command, str(drive.node), *options)
+    answer = vendor_tool.run(called, timeout_s or _COMMAND_S)
+    return answer.check(called).output

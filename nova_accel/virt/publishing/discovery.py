@@ -170,7 +170,7 @@ class _Search:
             tuple[pci_address.PciAddress, str, str],
             tuple[str, list[str]],
         ] = {}
-        self._refused_by: set[tuple[object, str]] = set()
+        self._refused_by: set[tuple[pci_address.PciAddress, str]] = set()
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -236,11 +236,7 @@ class _Search:
             if complaint is not None:
                 self._refuse(function.address, spec, complaint)
         except exceptions.AcceleratorError as error:
-            # The card has told why none of it is offered.
-            if isinstance(error, exceptions.PartOfCard) and (
-                (error.card, spec.text) in self._refused_by
-                or self._is_unreadable(error.card)
-            ):
+            if self._has_told(error, spec):
                 return
             # If Nova has the device, that is the reason to tell, whatever
             # else is wrong.
@@ -251,11 +247,14 @@ class _Search:
                 or error,
             )
 
-    def _is_unreadable(self, card: object) -> bool:
-        """Whether it is told that libvirt does not describe the card."""
-        name = pci_address.PciAddress.parse(str(card)).node_device
-        return any(
-            text.startswith(f'{name}:') for text in self._host.unreadable
+    def _has_told(
+        self, error: exceptions.AcceleratorError, spec: device_spec.DeviceSpec
+    ) -> bool:
+        """Whether it is told already why none of a function's card is had."""
+        card = getattr(error, 'card', None)
+        return isinstance(card, pci_address.PciAddress) and (
+            (card, spec.text) in self._refused_by
+            or self._host.is_unreadable(card)
         )
 
     def _add_device(

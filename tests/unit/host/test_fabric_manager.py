@@ -16,7 +16,7 @@ from nova_accel import exceptions
 from nova_accel.host import fabric_manager
 from nova_accel.model import pci_address
 from nova_accel.model.links import fabric
-from nova_accel.privileged import fabric_manager as privileged
+from nova_accel.privileged import vendor_tool
 from nova_accel.testing import fabric_manager as simulated
 from nova_accel.testing import fmpm
 
@@ -89,7 +89,7 @@ class TestAnswers(testtools.TestCase):
         for answer, text in (
             (OSError('no root'), 'no root'),
             (ValueError('endless'), 'endless'),
-            ((privileged.BUSY, ''), 'another call'),
+            ((vendor_tool.BUSY, ''), 'another call'),
             ((124, ''), 'no answer within 7 s'),
             ((137, ''), 'no answer within 7 s'),
             ((-9, ''), 'refused'),

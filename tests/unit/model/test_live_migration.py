@@ -119,6 +119,9 @@ class TestTargets(testtools.TestCase):
             )
             self.assertIn("the ECC mode is 'Enabled' at", str(error))
             self.assertIn('at 0000:91:00.5 on the destination', str(error))
+            # Tenants read no address.
+            self.assertIn("the ECC mode is 'Enabled' on the", error.public)
+            self.assertNotIn('0000:', error.public)
 
     def test_facts_are_told_and_heard(self):
         facts = {'vgpu_params': 'enable_uvm=1', 'the ECC mode': 'N/A'}

@@ -282,7 +282,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             pathlib.Path(line.split()[0]).name
             for line in self.log.read_text().splitlines()
         )
-        self.assertEqual({'flock': 11, 'nvme': 7}, started)
+        self.assertEqual({'flock': 11, 'timeout': 7}, started)
         self.assertEqual(
             ('8', '1'),
             (

@@ -21,6 +21,7 @@ from nova import conf as nova_conf
 from nova_accel import conf
 from nova_accel import privileged
 from nova_accel.privileged import fabric_manager
+from nova_accel.privileged import vendor_tool
 from unit.privileged import tree
 
 CONF = nova_conf.CONF
@@ -132,9 +133,7 @@ class TestFabricManager(tree.TreeTestCase):
 
     def test_a_tool_without_end(self):
         self.tool('sleep 60')
-        self.assertIn(
-            fabric_manager.partitions(1)[0], fabric_manager.TIMED_OUT
-        )
+        self.assertIn(fabric_manager.partitions(1)[0], vendor_tool.TIMED_OUT)
 
     def test_one_after_the_other(self):
         self.tool('sleep 2; echo "$@"')
@@ -143,7 +142,7 @@ class TestFabricManager(tree.TreeTestCase):
         while not (self.directory / 'nova_accel-fabric.lock').exists():
             time.sleep(0.01)
         time.sleep(0.3)
-        self.assertEqual(fabric_manager.BUSY, fabric_manager.partitions(1)[0])
+        self.assertEqual(vendor_tool.BUSY, fabric_manager.partitions(1)[0])
         thread.join()
 
     def test_no_link_is_followed_to_the_lock(self):

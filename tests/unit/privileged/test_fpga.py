@@ -20,6 +20,7 @@ from oslo_concurrency import processutils
 import testtools
 
 from nova_accel.privileged import fpga
+from nova_accel.privileged import vendor_tool
 from nova_accel.testing import driver_conformance
 from nova_accel.testing import fake_sysfs
 from unit.drivers import fake_fpga
@@ -181,7 +182,7 @@ class TestFpga(testtools.TestCase):
             str(self.bitstream),
             0.1,
         )
-        self.assertEqual(fpga.BUSY, error.exit_code)
+        self.assertEqual(vendor_tool.BUSY, error.exit_code)
         self.assertEqual([], self.tools.log)
         fcntl.flock(lock, fcntl.LOCK_UN)
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
@@ -269,5 +270,5 @@ class TestFpga(testtools.TestCase):
             str(self.bitstream),
             0.1,
         )
-        self.assertIn(error.exit_code, fpga.TIMED_OUT)
+        self.assertIn(error.exit_code, vendor_tool.TIMED_OUT)
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)

@@ -22,6 +22,7 @@ import testtools
 
 from nova_accel import privileged
 from nova_accel.privileged import nvme
+from nova_accel.privileged import vendor_tool
 from unit.privileged import drive_tree
 
 DRIVE = (drive_tree.ADDRESS, drive_tree.SERIAL)
@@ -135,6 +136,14 @@ class TestCommands(NvmeTestCase):
                 processutils.ProcessExecutionError, method, *DRIVE, *arguments
             )
 
+    def test_it_hangs(self):
+        self.useFixture(fixtures.MonkeyPatch(f'{nvme.__name__}._COMMAND_S', 1))
+        (self.root / 'nvme').write_text('#!/bin/sh\nsleep 60\n')
+        error = self.assertRaises(
+            processutils.ProcessExecutionError, nvme.sanitize, *DRIVE, 2
+        )
+        self.assertIn(error.exit_code, vendor_tool.TIMED_OUT)
+
 
 class TestAnotherDrive(NvmeTestCase):
     """Nothing is said of a drive that was not meant."""
@@ -169,15 +178,15 @@ class TestAnotherDrive(NvmeTestCase):
 
         It looks the same: it is the first one, put in again.
         """
-        execute = processutils.execute
+        run = vendor_tool.run
 
-        def swapped(*command, **options):
-            result = execute(*command, **options)
+        def swapped(*arguments):
+            answer = run(*arguments)
             self.plug('0000:3d:00.0')
-            return result
+            return answer
 
         with fixtures.MonkeyPatch(
-            'oslo_concurrency.processutils.execute', swapped
+            'nova_accel.privileged.vendor_tool.run', swapped
         ):
             yield
 

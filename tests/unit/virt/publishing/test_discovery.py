@@ -400,6 +400,29 @@ class EmptyHostTestCase(DiscoveryTestCase):
         )
 
 
+class TestPartsOfCards(EmptyHostTestCase):
+    def setUp(self):
+        super().setUp()
+        _card, self.part = pci_functions.virtual_functions(
+            self.a_gpu('0000:3d:00.0'), 1, '2236'
+        )
+        self.add(self.part)
+
+    def test_the_host_does_not_have_the_card(self):
+        inventory = self.discover(a_line(vendor_id='10de', driver='mdev'))
+        self.assert_refused(inventory, str(self.part.address))
+
+    def test_a_drivers_own_idea_of_a_card(self):
+        line = a_line(vendor_id='10de', driver='pci', type='GPU')
+        for card in (None, '0000:3d:00.0', ['a list']):
+
+            def refuse(*_arguments, card=card):
+                raise exceptions.PartOfCard('it is a part', card)
+
+            self.drivers['pci']._driver.discover = refuse
+            self.assert_refused(self.discover(line), 'it is a part')
+
+
 class TestOneBadUnit(EmptyHostTestCase):
     def test_the_others_are_offered(self):
         card, *parts = pci_functions.virtual_functions(

@@ -176,6 +176,18 @@ class TestParts(HandOverTestCase):
             )
         )
 
+    def look_without_the_first(self, line):
+        """An instance holds the second of three units; the first is gone."""
+        (device,) = self.look(line).devices
+        _one, two, three = device.handles
+        self.holds = {two.uuid}
+        self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
+        after = self.look(line)
+        (device,) = after.devices
+        self.assertEqual([two, three], list(device.handles))
+        self.assertIsNone(device.fault)
+        return after
+
     def assert_kept(self, before, after, uuid):
         """The unit is where it was, and no other one can be had."""
         self.assertEqual((), after.refused)
@@ -232,14 +244,7 @@ class TestParts(HandOverTestCase):
                 nvidia__current_vgpu_type='0',
                 nvidia__creatable_vgpu_types='ID : name\n558 : A16-1Q',
             )
-        (device,) = self.look(line).devices
-        _one, two, three = device.handles
-        self.holds = {two.uuid}
-        self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
-        after = self.look(line)
-        (device,) = after.devices
-        self.assertEqual([two, three], list(device.handles))
-        self.assertIsNone(device.fault)
+        after = self.look_without_the_first(line)
         gone, missing = after.refused
         self.assertIn('0000:3d:00.1: it is a virtual function', gone)
         self.assertIn('2 of the 3 units of the type 558', missing)
@@ -249,14 +254,7 @@ class TestParts(HandOverTestCase):
             address=self.CARD, driver='fake', type='GPU'
         )
         self.make(count=3)
-        (device,) = self.look(line).devices
-        _one, two, three = device.handles
-        self.holds = {two.uuid}
-        self.fake.connection.pci_info.devices.pop('pci_0000_3d_00_1')
-        after = self.look(line)
-        (device,) = after.devices
-        self.assertEqual([two, three], list(device.handles))
-        self.assertIsNone(device.fault)
+        after = self.look_without_the_first(line)
         self.assert_refused(after, self.CARD, '0000:3d:00.1 is not among')
 
     def test_functions_that_the_line_of_their_card_offers(self):

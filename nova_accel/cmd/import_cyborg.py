@@ -25,8 +25,8 @@ from oslo_config import cfg
 from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import configuration_fault
-from nova_accel.cmd import cyborg_database
-from nova_accel.cmd import cyborg_steps
+from nova_accel.cmd.cyborg import cyborg_database
+from nova_accel.cmd.cyborg import steps
 from nova_accel.model import extra_specs
 from nova_accel.model.cyborg import mapping
 from nova_accel.model.cyborg import snapshot
@@ -50,7 +50,7 @@ class ImportCyborg(answering.Answering, printing.Lister):
     is, and 2 if the step could not be done.
     """
 
-    _results: tuple[cyborg_steps.Result, ...] = ()
+    _results: tuple[steps.Result, ...] = ()
     _device_specs: Mapping[str, tuple[str, ...]] = {}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -108,24 +108,22 @@ class ImportCyborg(answering.Answering, printing.Lister):
         self._show(parsed_args)
         return 0 if all(each.is_done for each in self._results) else LEFT
 
-    def _do(
-        self, parsed_args: argparse.Namespace
-    ) -> Iterator[cyborg_steps.Result]:
+    def _do(self, parsed_args: argparse.Namespace) -> Iterator[steps.Result]:
         cyborg = cyborg_database.CyborgDatabase(
             parsed_args.url or _url(parsed_args.config)
         )
         found = cyborg.read()
         if parsed_args.finish:
-            yield from cyborg_steps.finish(cyborg_steps.read_origins(found))
+            yield from steps.finish(steps.read_origins(found))
         elif parsed_args.hosts:
-            origins = cyborg_steps.read_origins(found, parsed_args.hosts)
+            origins = steps.read_origins(found, parsed_args.hosts)
             for origin in origins.values():
                 if parsed_args.undo:
-                    yield from cyborg_steps.undo(origin, cyborg)
+                    yield from steps.undo(origin, cyborg)
                 else:
-                    yield from cyborg_steps.switch(origin)
+                    yield from steps.switch(origin)
             if parsed_args.undo:
-                yield from cyborg_steps.remove_profiles(
+                yield from steps.remove_profiles(
                     mapping.read(found, mapping.Nova()).profiles
                 )
         else:
@@ -134,7 +132,7 @@ class ImportCyborg(answering.Answering, printing.Lister):
                 host.node.nodename: host.device_specs
                 for host in imported.hosts
             }
-            yield from cyborg_steps.import_all(imported, parsed_args.dry_run)
+            yield from steps.import_all(imported, parsed_args.dry_run)
 
     def _show(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.json:

@@ -20,8 +20,8 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.cmd import cyborg_database
-from nova_accel.cmd import cyborg_steps
+from nova_accel.cmd.cyborg import cyborg_database
+from nova_accel.cmd.cyborg import steps
 from nova_accel.db import schema
 from nova_accel.model import drift
 from nova_accel.model.cyborg import hosts
@@ -198,7 +198,7 @@ class TestMove(CyborgTestCase):
     def import_all(self) -> mapping.Import:
         found = self.source.read()
         imported = mapping.read(found, self.nova(found))
-        for result in cyborg_steps.import_all(imported):
+        for result in steps.import_all(imported):
             self.assertTrue(result.is_done, result)
         return imported
 
@@ -216,9 +216,9 @@ class TestMove(CyborgTestCase):
         origins = hosts.origins(found, self.nova(found).nodes)
         self.assertEqual(4 * _TIMES, len(origins))
         for origin in origins.values():
-            for result in cyborg_steps.undo(origin, self.source):
+            for result in steps.undo(origin, self.source):
                 self.assertTrue(result.is_done, result)
-        list(cyborg_steps.remove_profiles(imported.profiles))
+        list(steps.remove_profiles(imported.profiles))
         self.assertEqual(ours, self.everything())
         self.assertEqual(theirs, self.tables.rows())
 
@@ -249,7 +249,7 @@ class TestMove(CyborgTestCase):
                 )
                 connection.execute(statement.where(column.in_(gone)))
         for _time in range(2):
-            list(cyborg_steps.undo(origin, self.source))
+            list(steps.undo(origin, self.source))
             self.assertEqual(77, self.scalar(f'SELECT COUNT(*) FROM {_ARQS}'))
             self.assertEqual(
                 3,
@@ -271,7 +271,7 @@ class TestMove(CyborgTestCase):
         fault = self.assertRaises(
             exceptions.Conflict,
             list,
-            cyborg_steps.undo(origin, self.source),
+            steps.undo(origin, self.source),
         )
         self.assertIn(uuid, str(fault))
         self.assertEqual(before, self.everything())

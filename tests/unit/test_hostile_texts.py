@@ -33,8 +33,8 @@ import testtools
 import nova_accel
 from nova_accel import exceptions
 from nova_accel.cmd import check_result
-from nova_accel.cmd import cyborg_steps
 from nova_accel.cmd import import_cyborg
+from nova_accel.cmd.cyborg import steps
 from nova_accel.db import draining as draining_db
 from nova_accel.db import engine
 from nova_accel.db import schema
@@ -188,8 +188,8 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
     def refuse(self, *_arguments: object) -> bool:
         raise exceptions.Conflict(f'it is {_SAID}')
 
-    def imported(self, *_arguments: object) -> list[cyborg_steps.Result]:
-        return [cyborg_steps.Result(_SAID, _SAID)]
+    def imported(self, *_arguments: object) -> list[steps.Result]:
+        return [steps.Result(_SAID, _SAID)]
 
     def test_every_command(self) -> None:
         listed = self.assert_list_harmless

@@ -28,7 +28,7 @@ from nova_accel.db import device_profile
 from nova_accel.db import imports
 from nova_accel.model import drift
 from nova_accel.overview import answering
-from unit.cmd import move_base
+from unit.cmd.cyborg import move_base
 
 
 class OptionsTestCase(testtools.TestCase):

@@ -18,7 +18,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.cmd import cyborg_steps
+from nova_accel.cmd.cyborg import steps
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import imports
@@ -27,7 +27,7 @@ from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import mapping
 from nova_accel.testing import database
 from rig.cyborg import made_up
-from unit.cmd import move_base
+from unit.cmd.cyborg import move_base
 
 _GPU = {'resources:PGPU': '1'}
 
@@ -54,9 +54,7 @@ class TestImportAll(testtools.TestCase):
                 {'server': drift.Server('compute-1', 'active', task_state)},
             ),
         )
-        return [
-            tuple(result) for result in cyborg_steps.import_all(found, is_dry)
-        ]
+        return [tuple(result) for result in steps.import_all(found, is_dry)]
 
     def test_first_and_again(self) -> None:
         imported = [
@@ -123,9 +121,9 @@ class StepsTestCase(move_base.MoveTestCase):
         super().setUp()
         self.assert_done(self.import_all())
 
-    def import_all(self) -> list[cyborg_steps.Result]:
+    def import_all(self) -> list[steps.Result]:
         return list(
-            cyborg_steps.import_all(
+            steps.import_all(
                 mapping.read(
                     self.read(), mapping.Nova([self.node()], self.servers)
                 )
@@ -133,18 +131,18 @@ class StepsTestCase(move_base.MoveTestCase):
         )
 
     def origins(self) -> dict[str, hosts.Origin]:
-        return cyborg_steps.read_origins(self.read())
+        return steps.read_origins(self.read())
 
-    def switch(self) -> list[cyborg_steps.Result]:
-        return list(cyborg_steps.switch(self.origins()[move_base.NODE]))
+    def switch(self) -> list[steps.Result]:
+        return list(steps.switch(self.origins()[move_base.NODE]))
 
-    def undo(self) -> list[cyborg_steps.Result]:
-        return list(cyborg_steps.undo(self.origins()[move_base.NODE], self))
+    def undo(self) -> list[steps.Result]:
+        return list(steps.undo(self.origins()[move_base.NODE], self))
 
-    def finish(self) -> list[cyborg_steps.Result]:
-        return list(cyborg_steps.finish(self.origins()))
+    def finish(self) -> list[steps.Result]:
+        return list(steps.finish(self.origins()))
 
-    def assert_done(self, results: list[cyborg_steps.Result]) -> None:
+    def assert_done(self, results: list[steps.Result]) -> None:
         self.assertEqual([], [each for each in results if not each.is_done])
 
     def refusal(
@@ -188,7 +186,7 @@ class TestSwitch(StepsTestCase):
     def test_a_host_that_cyborg_does_not_have(self) -> None:
         fault = self.assertRaises(
             exceptions.NotFound,
-            cyborg_steps.read_origins,
+            steps.read_origins,
             self.read(),
             ['other'],
         )
@@ -366,9 +364,9 @@ class TestFinish(StepsTestCase):
 class TestRemoveProfiles(StepsTestCase):
     def test_with_the_last_host(self) -> None:
         profiles = mapping.read(self.read(), mapping.Nova()).profiles
-        self.assertEqual([], list(cyborg_steps.remove_profiles(profiles)))
+        self.assertEqual([], list(steps.remove_profiles(profiles)))
         self.assert_done(self.undo())
-        [result] = cyborg_steps.remove_profiles(profiles)
+        [result] = steps.remove_profiles(profiles)
         self.assertIn('1 deleted', result.result)
         self.assertEqual([], device_profile.get_all())
-        self.assertEqual([], list(cyborg_steps.remove_profiles(profiles)))
+        self.assertEqual([], list(steps.remove_profiles(profiles)))

@@ -70,7 +70,7 @@ class MoveTestCase(testtools.TestCase):
             ('cells.connect', lambda: None),
             ('cells.compute_nodes', lambda: [self.node()]),
             ('cells.servers', self.ask_nova),
-            ('cyborg_database.CyborgDatabase', lambda _url: self),
+            ('cyborg.cyborg_database.CyborgDatabase', lambda _url: self),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.cmd.{name}', fake)

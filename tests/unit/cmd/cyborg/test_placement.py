@@ -19,7 +19,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.cmd import cyborg_placement
+from nova_accel.cmd.cyborg import placement
 from nova_accel.model.cyborg import allocation_moves
 from nova_accel.model.cyborg import hosts
 from unit.cmd import made_up_placement
@@ -116,15 +116,15 @@ class TestMove(PlacementTestCase):
         )
 
     def test_all_and_again(self) -> None:
-        self.assertEqual({}, cyborg_placement.move(self.moves))
+        self.assertEqual({}, placement.move(self.moves))
         self.assert_moved('a', 'b', 'c')
         self.assertEqual(3, len(self.placement.changes))
-        self.assertEqual({}, cyborg_placement.move(self.moves))
+        self.assertEqual({}, placement.move(self.moves))
         self.assertEqual(3, len(self.placement.changes))
 
     def test_a_server_that_is_gone(self) -> None:
         del self.placement.allocations['b']
-        self.assertEqual({}, cyborg_placement.move(self.moves))
+        self.assertEqual({}, placement.move(self.moves))
         self.assert_moved('a', 'c')
 
     def test_somebody_else_is_first(self) -> None:
@@ -133,7 +133,7 @@ class TestMove(PlacementTestCase):
             lambda: self.placement.allocate('a', 'disks', DISK_GB=1)
         ]
         self.placement.provider('disks', DISK_GB=10)
-        self.assertEqual({}, cyborg_placement.move({'a': self.moves['a']}))
+        self.assertEqual({}, placement.move({'a': self.moves['a']}))
         self.assertEqual(
             {**self.allocated('ours'), 'disks': {'DISK_GB': 1}},
             self.placement.allocations['a'],
@@ -144,7 +144,7 @@ class TestMove(PlacementTestCase):
         self.placement.meanwhile = [
             lambda: self.placement.allocate('a', _NODE, MEMORY_MB=64)
         ] * 100
-        left = cyborg_placement.move({'a': self.moves['a']})
+        left = placement.move({'a': self.moves['a']})
         self.assertEqual(['a'], list(left))
         self.assertIn('does not put /allocations/a', left['a'])
         self.assert_moved()
@@ -152,26 +152,26 @@ class TestMove(PlacementTestCase):
     def test_others_are_moved_when_one_has_no_room(self) -> None:
         self.placement.provider('full')
         self.moves['b'] = [_move('of b', 'full')]
-        left = cyborg_placement.move(self.moves)
+        left = placement.move(self.moves)
         self.assertEqual(['b'], list(left))
         self.assertIn('no room at full', left['b'])
         self.assert_moved('a', 'c')
 
     def test_nova_has_not_told_of_a_provider_yet(self) -> None:
         self.moves['b'] = [_move('of b', 'later')]
-        left = cyborg_placement.move(self.moves)
+        left = placement.move(self.moves)
         self.assertEqual(['b'], list(left))
         self.assertIn('later does not exist', left['b'])
         self.assert_moved('a', 'c')
         self.placement.provider('later', PGPU=1)
-        self.assertEqual({}, cyborg_placement.move(self.moves))
+        self.assertEqual({}, placement.move(self.moves))
         self.assertEqual(
             self.allocated('later'), self.placement.allocations['b']
         )
 
     def test_nova_and_cyborg_do_not_agree(self) -> None:
         self.moves['b'] *= 2
-        left = cyborg_placement.move(self.moves)
+        left = placement.move(self.moves)
         self.assertEqual(['b'], list(left))
         self.assertIn('its ARQs have 2', left['b'])
         self.assert_moved('a', 'c')
@@ -180,18 +180,18 @@ class TestMove(PlacementTestCase):
         self.placement.faults['/allocations/b'] = 500
         self.assertIn(
             '500 to /allocations/b',
-            self.unavailable(cyborg_placement.move, self.moves),
+            self.unavailable(placement.move, self.moves),
         )
         self.assertEqual(
             self.allocated('of b'), self.placement.allocations['b']
         )
         self.placement.faults.clear()
-        self.assertEqual({}, cyborg_placement.move(self.moves))
+        self.assertEqual({}, placement.move(self.moves))
         self.assert_moved('a', 'b', 'c')
 
     def test_the_connection_is_lost(self) -> None:
         self.assert_it_ends_the_same(
-            lambda: self.assertEqual({}, cyborg_placement.move(self.moves)),
+            lambda: self.assertEqual({}, placement.move(self.moves)),
             len(self.servers),
         )
         self.assert_moved('a', 'b', 'c')
@@ -202,7 +202,7 @@ class TestInventories(PlacementTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        cyborg_placement.move(self.moves)
+        placement.move(self.moves)
         self.placement.changes.clear()
 
     def assert_offered(self, *expected: dict[str, Any]) -> None:
@@ -215,38 +215,38 @@ class TestInventories(PlacementTestCase):
         )
 
     def test_emptied_and_again(self) -> None:
-        self.assertEqual(3, cyborg_placement.empty(self.providers))
+        self.assertEqual(3, placement.empty(self.providers))
         self.assert_offered({}, {}, {})
-        self.assertEqual(0, cyborg_placement.empty(self.providers))
+        self.assertEqual(0, placement.empty(self.providers))
         self.assertEqual(3, len(self.placement.changes))
 
     def test_filled_and_again(self) -> None:
         theirs = self.placement.state()
-        cyborg_placement.empty(self.providers)
-        self.assertEqual(3, cyborg_placement.fill(self.providers, True))
+        placement.empty(self.providers)
+        self.assertEqual(3, placement.fill(self.providers, True))
         self.assertEqual(theirs, self.placement.state())
-        self.assertEqual(0, cyborg_placement.fill(self.providers, True))
+        self.assertEqual(0, placement.fill(self.providers, True))
 
     def test_a_disabled_device_offers_nothing(self) -> None:
         providers = [_provider('of a', is_disabled=True)]
-        cyborg_placement.fill(providers, is_disabled_kept=True)
+        placement.fill(providers, is_disabled_kept=True)
         full = made_up_placement.inventory
         self.assert_offered(
             {'PGPU': full(1, reserved=1)}, {'PGPU': full(1)}, {'PGPU': full(1)}
         )
         # Unless an allocation comes back.
-        cyborg_placement.fill(providers, is_disabled_kept=False)
+        placement.fill(providers, is_disabled_kept=False)
         self.assert_offered(*[{'PGPU': full(1)}] * 3)
 
     def test_a_provider_that_is_gone(self) -> None:
         del self.placement.inventories['of b']
-        self.assertEqual(2, cyborg_placement.empty(self.providers))
+        self.assertEqual(2, placement.empty(self.providers))
         self.assertNotIn('of b', self.placement.inventories)
 
     def test_somebody_still_has_something(self) -> None:
         self.placement.allocate('stranger', 'of b', PGPU=1)
         fault = self.assertRaises(
-            exceptions.Conflict, cyborg_placement.empty, self.providers
+            exceptions.Conflict, placement.empty, self.providers
         )
         self.assertIn('/resource_providers/of b', str(fault))
         self.assertTrue(self.placement.inventories['of b'])
@@ -255,7 +255,7 @@ class TestInventories(PlacementTestCase):
         self.placement.meanwhile = [
             lambda: self.placement.set_inventories('of a', PGPU=2)
         ]
-        self.assertEqual(1, cyborg_placement.empty(self.providers[:1]))
+        self.assertEqual(1, placement.empty(self.providers[:1]))
         self.assertEqual({}, self.placement.inventories['of a'])
         self.assertEqual(2, len(self.placement.changes))
 
@@ -264,7 +264,7 @@ class TestInventories(PlacementTestCase):
             lambda: self.placement.set_inventories('of a', PGPU=2)
         ] * 100
         self.assertRaises(
-            exceptions.Conflict, cyborg_placement.empty, self.providers[:1]
+            exceptions.Conflict, placement.empty, self.providers[:1]
         )
 
     def test_placement_fails(self) -> None:
@@ -272,19 +272,19 @@ class TestInventories(PlacementTestCase):
         self.placement.faults[path] = 500
         self.assertIn(
             f'500 to {path}',
-            self.unavailable(cyborg_placement.empty, self.providers),
+            self.unavailable(placement.empty, self.providers),
         )
         self.placement.faults.clear()
-        cyborg_placement.empty(self.providers)
+        placement.empty(self.providers)
         self.assert_offered({}, {}, {})
 
     def test_the_connection_is_lost(self) -> None:
         self.assert_it_ends_the_same(
-            lambda: cyborg_placement.empty(self.providers), 3
+            lambda: placement.empty(self.providers), 3
         )
         self.assert_offered({}, {}, {})
         self.assert_it_ends_the_same(
-            lambda: cyborg_placement.fill(self.providers, True), 3
+            lambda: placement.fill(self.providers, True), 3
         )
 
 
@@ -300,7 +300,7 @@ class TestProviders(PlacementTestCase):
                 'c': {'of c'},
                 'd': {'of d'},
             },
-            cyborg_placement.consumers(
+            placement.consumers(
                 [*self.providers, _provider('of d'), _provider('gone')]
             ),
         )
@@ -308,32 +308,32 @@ class TestProviders(PlacementTestCase):
     def test_existing(self) -> None:
         self.assertEqual(
             {'of a', 'of b', 'of c'},
-            cyborg_placement.existing([*self.providers, _provider('gone')]),
+            placement.existing([*self.providers, _provider('gone')]),
         )
 
     def test_deleted_and_again(self) -> None:
-        cyborg_placement.move(self.moves)
+        placement.move(self.moves)
         uuids = [provider.uuid for provider in self.providers]
         for _time in range(2):
-            cyborg_placement.delete(uuids)
+            placement.delete(uuids)
             self.assertEqual({_NODE, 'ours'}, {*self.placement.inventories})
 
     def test_one_that_is_in_use_is_not_deleted(self) -> None:
         fault = self.assertRaises(
-            exceptions.Conflict, cyborg_placement.delete, ['of a']
+            exceptions.Conflict, placement.delete, ['of a']
         )
         self.assertIn('in use', str(fault))
         self.assertIn('of a', self.placement.inventories)
 
     def test_no_answer(self) -> None:
         self.placement.lost = (-1, 'change')
-        for call in (cyborg_placement.consumers, cyborg_placement.existing):
+        for call in (placement.consumers, placement.existing):
             self.unavailable(call, self.providers)
 
     def test_the_connection_is_lost_while_they_are_deleted(self) -> None:
-        cyborg_placement.move(self.moves)
+        placement.move(self.moves)
         self.assert_it_ends_the_same(
-            lambda: cyborg_placement.delete(
+            lambda: placement.delete(
                 provider.uuid for provider in self.providers
             ),
             3,

@@ -27,9 +27,9 @@ from typing import NamedTuple
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
-from nova_accel.cmd import cyborg_database
-from nova_accel.cmd import cyborg_placement
 from nova_accel.cmd import own_providers
+from nova_accel.cmd.cyborg import cyborg_database
+from nova_accel.cmd.cyborg import placement
 from nova_accel.db import device_profile
 from nova_accel.db import host as host_db
 from nova_accel.db import imports
@@ -157,9 +157,9 @@ def switch(origin: hosts.Origin) -> Iterator[Result]:
             allocation_moves.Move(_claimed(claim), _unit(unit))
         )
     yield from _move(moves)
-    left = cyborg_placement.consumers(origin.providers)
+    left = placement.consumers(origin.providers)
     if not left:
-        emptied = cyborg_placement.empty(origin.providers)
+        emptied = placement.empty(origin.providers)
         yield Result(
             f'host {nodename}',
             f'has no allocation of Cyborg\'s any more; {emptied} of Cyborg\'s '
@@ -205,12 +205,12 @@ def undo(
                 allocation_moves.Move(_unit(unit), _claimed(claim))
             )
     if known[nodename]:
-        cyborg_placement.fill(origin.providers, is_disabled_kept=False)
+        placement.fill(origin.providers, is_disabled_kept=False)
         stays = list(_move(moves))
         yield from stays
         if stays:
             return
-        cyborg_placement.fill(origin.providers, is_disabled_kept=True)
+        placement.fill(origin.providers, is_disabled_kept=True)
         own_providers.remove(node_uuid)
     uuids = {unit['uuid'] for unit in held}
     deleted = cyborg.delete_arqs(origin.arqs - uuids)
@@ -234,8 +234,8 @@ def finish(origins: Mapping[str, hosts.Origin]) -> Iterator[Result]:
         for origin in origins.values()
         for provider in origin.providers
     ]
-    present = cyborg_placement.existing(providers)
-    left = cyborg_placement.consumers(
+    present = placement.existing(providers)
+    left = placement.consumers(
         provider for provider in providers if provider.uuid in present
     )
     if left:
@@ -249,7 +249,7 @@ def finish(origins: Mapping[str, hosts.Origin]) -> Iterator[Result]:
             f'{len(left)} servers or migrations have something of Cyborg\'s '
             f'providers on hosts {", ".join(names)}: switch these hosts first'
         )
-    cyborg_placement.delete(present)
+    placement.delete(present)
     yield Result('Placement', f'{len(present)} of Cyborg\'s providers deleted')
     for origin in origins.values():
         if present.intersection(each.uuid for each in origin.providers):
@@ -316,7 +316,7 @@ def _check_providers(origin: hosts.Origin) -> None:
     """:raises Conflict: Cyborg's providers are gone"""
     gone = {
         provider.uuid for provider in origin.providers
-    } - cyborg_placement.existing(origin.providers)
+    } - placement.existing(origin.providers)
     if gone:
         raise exceptions.Conflict(
             "Placement has lost providers of Cyborg's on host "
@@ -329,7 +329,7 @@ def _move(
     moves: Mapping[str, Sequence[allocation_moves.Move]],
 ) -> Iterator[Result]:
     """The consumers that could not be moved."""
-    for consumer, why in cyborg_placement.move(moves).items():
+    for consumer, why in placement.move(moves).items():
         yield Result(
             f'server {consumer}', f'its allocation is not moved: {why}', False
         )

@@ -58,6 +58,8 @@ _DEVICE_SPECS = (
         'type': 'NIC',
     },
     {
+        # Its PCI class is undefined: the product alone says what it is.
+        'product_id': '0005',
         'address': hardware.FPGA_ADDRESS,
         'driver': 'fpga_region',
         'whole': True,

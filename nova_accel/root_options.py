@@ -50,6 +50,8 @@ first value that matches a device applies to it. Keys:
 * ``mdev_types``: for several types of mediated devices, the number of each.
 * ``vgpu_types``: for ``nvidia_vfio``, how many of a card's virtual functions
   get each vGPU type; the keys are the numbers of the types.
+* ``vgpu_params``: for ``nvidia_vfio``, parameters with which the vGPUs are
+  started, such as ``enable_uvm=1,frame_rate_limiter=0``.
 * ``whole``: true to hand out an FPGA as it is, instead of its regions.
 * ``contents_attribute``: for ``fpga_region``, the card's attribute in sysfs
   that tells what is loaded; its text must differ for each bitstream.

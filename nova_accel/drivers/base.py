@@ -123,7 +123,8 @@ class Driver(abc.ABC):
         """The facts that both hosts of a live migration must share.
 
         The source asks while a guest has its handle, and the destination
-        before :meth:`plug`.
+        before :meth:`plug`. Only there the handle has the ``vgpu_params`` of
+        its line, which the device is to get.
 
         :returns: name -> value, both for people to read
         :raises DeviceError: one cannot be learnt; the text says why.

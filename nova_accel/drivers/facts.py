@@ -81,6 +81,8 @@ class Facts:
             stated['cleaning'] = cleaning
         if self.spec.live_migratable is not None:
             stated['live_migratable'] = self.spec.live_migratable
+        if self.spec.vgpu_params is not None:
+            stated['vgpu_params'] = self.spec.vgpu_params
         handles = (dataclasses.replace(each, **stated) for each in handles)
         return hardware.Deployable(
             name=name,

@@ -58,7 +58,7 @@ class NvidiaVfioDriver(base.Driver):
     functions get the first type.
     """
 
-    line_keys = frozenset({'live_migratable', 'vgpu_types'})
+    line_keys = frozenset({'live_migratable', 'vgpu_params', 'vgpu_types'})
     cleaning_methods = frozenset({'none'})
 
     def discover(
@@ -108,9 +108,10 @@ class NvidiaVfioDriver(base.Driver):
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         if handle.vgpu_type is None:
             raise exceptions.DeviceError(f'{handle.address} is no vGPU')
-        vfio_vgpu.VfioVgpu(self._sysfs).set_type(
-            handle.address, handle.vgpu_type
-        )
+        vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
+        vgpus.set_type(handle.address, handle.vgpu_type)
+        if handle.vgpu_params is not None:
+            vgpus.set_parameters(handle.address, handle.vgpu_params)
 
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """NVIDIA's driver saves the state of a vGPU."""
@@ -124,7 +125,8 @@ class NvidiaVfioDriver(base.Driver):
 
         See "Migrating a VM Configured with NVIDIA vGPU" at
         https://docs.nvidia.com/vgpu. The plugin of a vGPU is started with
-        ``vgpu_params``, such as ``enable_uvm=1``.
+        ``vgpu_params``: those of the line, if the handle has them, else those
+        in sysfs.
         """
         card = self._sysfs.link(handle.address, 'physfn')
         if card is None:
@@ -143,8 +145,10 @@ class NvidiaVfioDriver(base.Driver):
             'the vGPU type': handle.vgpu_type or vfio_vgpu.NO_TYPE,
             'the branch of the driver': version.partition('.')[0],
             'the ECC mode': nvidia_smi.ecc_mode(card_address),
-            'vgpu_params': vfio_vgpu.VfioVgpu(self._sysfs).parameters(
-                handle.address
+            'vgpu_params': (
+                vfio_vgpu.VfioVgpu(self._sysfs).parameters(handle.address)
+                if handle.vgpu_params is None
+                else handle.vgpu_params
             ),
         }
 
@@ -155,6 +159,8 @@ class NvidiaVfioDriver(base.Driver):
             handle.vgpu_type is not None
             and vgpus.current(handle.address) == handle.vgpu_type
         ):
+            # Whoever has set them: the next guest's vGPU is another one.
+            vgpus.set_parameters(handle.address, '')
             vgpus.set_type(handle.address, vfio_vgpu.NO_TYPE)
 
     def _parts(

@@ -245,7 +245,7 @@ class Sysfs:
     def write(
         self, address: pci_address.PciAddress, attribute: str, value: str
     ) -> None:
-        """Write an attribute, one of ``privileged.sysfs.ATTRIBUTES``.
+        """Write an attribute, one of ``pci_attributes.ATTRIBUTES``.
 
         :raises DeviceError: it does not exist, or the function refuses the
             value.
@@ -255,7 +255,8 @@ class Sysfs:
         except privileged.ERRORS as error:
             why = getattr(error, 'strerror', None) or error
             raise exceptions.DeviceError(
-                f'{value} cannot be written to {attribute} of {address}: {why}'
+                f'{value or "an empty text"} cannot be written to {attribute} '
+                f'of {address}: {why}'
             ) from error
 
     def _path(

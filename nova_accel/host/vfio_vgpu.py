@@ -33,7 +33,8 @@ NO_TYPE = '0'
 CREATABLE = 'nvidia/creatable_vgpu_types'
 #: The attribute with the type.
 CURRENT = 'nvidia/current_vgpu_type'
-_PARAMETERS = 'nvidia/vgpu_params'
+#: The attribute with the parameters, with which the next guest is started.
+PARAMETERS = 'nvidia/vgpu_params'
 
 # "557 : NVIDIA A40-1Q", below a line of headings.
 _TYPE = re.compile(r'(?P<id>[0-9]+)\s*:\s*(?P<name>\S.*)')
@@ -85,7 +86,7 @@ class VfioVgpu:
 
         :raises DeviceError: it cannot be read.
         """
-        return self._sysfs.read(address, _PARAMETERS) or ''
+        return self._sysfs.read(address, PARAMETERS) or ''
 
     def set_type(self, address: pci_address.PciAddress, type_id: str) -> None:
         """Set the type of a function, unless it has it already.
@@ -102,4 +103,27 @@ class VfioVgpu:
             raise exceptions.DeviceError(
                 f'{address} was given the vGPU type {type_id}, but has '
                 f'{current}'
+            )
+
+    def set_parameters(
+        self, address: pci_address.PciAddress, parameters: str
+    ) -> None:
+        """Set how the vGPU is to behave, unless it is set already.
+
+        NVIDIA's driver refuses it while a guest has the vGPU, and may keep
+        less than it was given. The function must have a type ("Setting vGPU
+        Plugin Parameters", https://docs.nvidia.com/vgpu).
+
+        :param parameters: ``enable_uvm=1,frame_rate_limiter=0``, or '' to
+            clear them
+        :raises DeviceError: the function refuses, or has others afterwards.
+        """
+        if self.parameters(address) == parameters:
+            return
+        self._sysfs.write(address, PARAMETERS, parameters)
+        found = self.parameters(address)
+        if found != parameters:
+            raise exceptions.DeviceError(
+                f'{PARAMETERS} of {address} was set to {parameters!r}, but is '
+                f'{found[:200]!r}'
             )

@@ -54,8 +54,8 @@ class AttachHandle:
     device from another that is put in its place, see :func:`identity_of`. It
     is None in what older releases stored. ``cleaning`` is how its driver
     cleans it after a guest: the value of the key ``clean``, and the command.
-    ``live_migratable`` is the value of the key of that name. Only the device's
-    host knows and needs these two.
+    ``live_migratable`` and ``vgpu_params`` are the values of the keys of these
+    names. Only the device's host knows and needs these three.
     """
 
     uuid: str
@@ -70,6 +70,7 @@ class AttachHandle:
     live_migratable: bool | None = dataclasses.field(
         default=None, compare=False
     )
+    vgpu_params: str | None = dataclasses.field(default=None, compare=False)
 
     @property
     def type(self) -> HandleType:

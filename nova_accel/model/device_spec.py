@@ -35,6 +35,7 @@ from nova_accel import exceptions
 from nova_accel.model import device_spec_faults
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model import vgpu_parameters
 from nova_accel.model.links import link_sets
 
 # jsonschema uses Python's re, whose $ accepts a newline at the end.
@@ -187,6 +188,15 @@ SCHEMA: dict[str, Any] = {
                 'number, such as {"558": 4}'
             ),
         },
+        'vgpu_params': {
+            'type': 'string',
+            'pattern': rf'^{vgpu_parameters.PATTERN}\Z',
+            'description': (
+                'parameters with their values, such as '
+                '"enable_uvm=1,frame_rate_limiter=0", with 960 characters at '
+                'most and without vgpu_type_id'
+            ),
+        },
         'whole': {'type': 'boolean', 'description': 'true or false'},
         # A relative path without "..".
         'contents_attribute': {
@@ -250,6 +260,7 @@ OF_SOME_DRIVERS = frozenset(
         'mdev_type',
         'mdev_types',
         'unit',
+        'vgpu_params',
         'vgpu_types',
         'whole',
     }
@@ -276,7 +287,8 @@ class DeviceSpec:
     handed over together with a function. ``sriov_numvfs`` is how many virtual
     functions each physical one is to have, None to leave them as they are.
     ``mdev_types`` and ``vgpu_types`` say how many of each type a card is to
-    make. ``whole`` says that an FPGA is handed out as it is, and
+    make, and ``vgpu_params`` how a vGPU behaves, None to leave that as it is.
+    ``whole`` says that an FPGA is handed out as it is, and
     ``contents_attribute`` names the attribute in sysfs that tells what is
     loaded. ``clean`` is how a unit is cleaned after a guest, None for the
     driver's own way; ``clean_command`` is the command for it, and
@@ -301,6 +313,7 @@ class DeviceSpec:
     mdev_type: str | None = None
     mdev_types: tuple[tuple[str, int], ...] = ()
     vgpu_types: tuple[tuple[str, int], ...] = ()
+    vgpu_params: str | None = None
     whole: bool = False
     contents_attribute: str | None = None
     clean: str | None = None
@@ -435,6 +448,7 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
     # JSON's 8.0 is an integer, too.
     'sriov_numvfs': int,
     'live_migratable': (True, 'yes').__contains__,
+    'vgpu_params': vgpu_parameters.normalised,
 }
 
 

@@ -18,6 +18,7 @@ import re
 
 from nova_accel import privileged
 from nova_accel.model import device_spec
+from nova_accel.model import vgpu_parameters
 from nova_accel.privileged import arguments
 from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function
@@ -25,12 +26,17 @@ from nova_accel.privileged import pci_function
 #: The mount point of sysfs; callers cannot choose it.
 ROOT = pathlib.Path('/sys')
 
-#: The attributes that may be written. See the kernel's
-#: Documentation/ABI/testing/sysfs-bus-pci, and for the last one
-#: https://docs.nvidia.com/vgpu
-ATTRIBUTES = frozenset({'reset', 'sriov_numvfs', 'nvidia/current_vgpu_type'})
+_PARAMETERS = 'nvidia/vgpu_params'
 
-_VALUE = re.compile(r'[0-9]{1,10}')
+#: The attributes that may be written. See the kernel's
+#: Documentation/ABI/testing/sysfs-bus-pci, and for those of NVIDIA
+#: https://docs.nvidia.com/vgpu
+ATTRIBUTES = frozenset(
+    {'reset', 'sriov_numvfs', 'nvidia/current_vgpu_type', _PARAMETERS}
+)
+
+_NUMBER = re.compile(r'[0-9]{1,10}')
+_LIST = re.compile(rf'({vgpu_parameters.PATTERN})?')
 
 
 @privileged.sysfs_pctxt.entrypoint
@@ -40,7 +46,8 @@ def write(address: str, attribute: str, value: str) -> None:
     :param address: ``0000:81:00.0``
     :param attribute: one of :data:`ATTRIBUTES`
     :param value: a decimal number; for ``reset`` 1, and for ``sriov_numvfs``
-        the number in the function's line of ``device_spec``
+        the number in the function's line of ``device_spec``. For
+        ``nvidia/vgpu_params`` those of the line, or '' to clear them
     :raises ValueError: an argument is not allowed.
     :raises OSError: the function has no such attribute, or refuses.
     """
@@ -62,6 +69,12 @@ def _check(
             f'what its line of [nova_accel] device_spec says, which is '
             f'{line.sriov_numvfs}'
         )
+    if attribute == _PARAMETERS and value not in ('', line.vgpu_params):
+        raise ValueError(
+            f'value {str(value)[:100]!r} for {attribute} of {name} is not '
+            'what its line of [nova_accel] device_spec says, which is '
+            f'{line.vgpu_params!r}'
+        )
     if attribute == 'reset' and value != '1':
         raise ValueError(f'value {str(value)[:20]!r} for reset is not 1')
     if attribute in ('reset', 'sriov_numvfs') and _virtual_functions(function):
@@ -82,8 +95,7 @@ def write_below(
     """Like :func:`write`, with sysfs at ``root``."""
     if arguments.text('attribute', attribute) not in ATTRIBUTES:
         raise ValueError(f'attribute {attribute[:50]!r} is not written')
-    if _VALUE.fullmatch(arguments.text('value', value)) is None:
-        raise ValueError(f'value {value[:50]!r} is not a decimal number')
+    content = _content(attribute, arguments.text('value', value))
     path = pci_function.attribute(
         root, pci_function.address(address), attribute
     )
@@ -91,6 +103,22 @@ def write_below(
     file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         # The kernel wants the value in a single write.
-        os.write(file, value.encode())
+        os.write(file, content.encode())
     finally:
         os.close(file)
+
+
+def _content(attribute: str, value: str) -> str:
+    """What is written.
+
+    :raises ValueError: the attribute has no such values.
+    """
+    if attribute == _PARAMETERS:
+        if _LIST.fullmatch(value) is None:
+            raise ValueError(f'value {value[:50]!r} is no list of parameters')
+        # As NVIDIA's manual says it, with echo: a space clears them. Its
+        # driver drops the last character, which it takes for a line's end.
+        return f'{value or " "}\n'
+    if _NUMBER.fullmatch(value) is None:
+        raise ValueError(f'value {value[:50]!r} is not a decimal number')
+    return value

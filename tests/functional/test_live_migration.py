@@ -459,6 +459,7 @@ class TestVgpusOfVirtualFunctions(LiveMigrationTestCase):
             'product_id': '2235',
             'driver': 'nvidia_vfio',
             'vgpu_types': {'558': 2},
+            'vgpu_params': 'enable_uvm=1',
         }
         for host, bus in zip(self.hosts, (0x81, 0x91), strict=True):
             # A QAT card has virtual functions, too.
@@ -499,21 +500,30 @@ class TestVgpusOfVirtualFunctions(LiveMigrationTestCase):
         """The vGPU types that functions of a card have."""
         return [
             current
+            for current in self.read(bus, 'nvidia/current_vgpu_type')
+            if current != '0'
+        ]
+
+    def parameters(self, bus):
+        return list(filter(None, self.read(bus, 'nvidia/vgpu_params')))
+
+    def read(self, bus, attribute):
+        return [
+            self.sysfs.sysfs.read(self.function(bus, number), attribute)
             for number in range(1, 9)
-            if (
-                current := self.sysfs.sysfs.read(
-                    self.function(bus, number), 'nvidia/current_vgpu_type'
-                )
-            )
-            != '0'
         ]
 
     def assert_types(self, here, there):
+        """What has a type has the parameters of its line, too."""
         self._wait_for_assert(
             lambda: self.assertEqual(
                 (here, there), (self.types(0x81), self.types(0x91))
             )
         )
+        for bus, types in ((0x81, here), (0x91, there)):
+            self.assertEqual(
+                ['enable_uvm=1' for _each in types], self.parameters(bus)
+            )
 
     def test_the_destination_has_its_type_before_the_guest_arrives(self):
         def look_and_arrive(domain, params):
@@ -554,11 +564,20 @@ class TestVgpusOfVirtualFunctions(LiveMigrationTestCase):
         self.refuse("the branch of the driver is '570' at", "'550' at")
 
     def test_other_parameters(self):
-        for number in range(1, 9):
-            self.sysfs.set(
-                self.function(0x91, number), nvidia__vgpu_params='uuid=1'
+        (own,) = (
+            self.function(0x81, number + 1)
+            for number, text in enumerate(
+                self.read(0x81, 'nvidia/vgpu_params')
             )
-        self.refuse("vgpu_params is '' at", "'uuid=1' at")
+            if text
+        )
+        self.sysfs.set(own, nvidia__vgpu_params='uuid=1')
+        self.live_migrate(self.server, 'error')
+        for text in ("vgpu_params is 'uuid=1' at", "'enable_uvm=1' at"):
+            self.assertIn(text, self.stdlog.logger.output)
+        self.assertEqual([], self.parameters(0x91))
+        self.delete(self.server)
+        self.assert_types([], [])
 
 
 def _fail(*_args, **_kwargs):

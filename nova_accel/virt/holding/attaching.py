@@ -219,7 +219,8 @@ class Attachments:
         :raises DeviceError: one cannot be learnt, or a device is gone.
         """
         return self._plugs.migration_facts(
-            self.held.arqs_of(instance_uuid, role)
+            self.held.arqs_of(instance_uuid, role),
+            are_plugged=role is not arq_types.Role.INCOMING,
         )
 
     def plug(

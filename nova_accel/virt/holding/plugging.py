@@ -60,7 +60,7 @@ class Plugs:
         """
         driver = self.check(arq)
         with self.locked(arq.handle):
-            driver.plug(arq.handle)
+            driver.plug(self._as_its_line_says(arq.handle))
             # A step of the driver may have reset it.
             self._check_answers(arq.handle)
 
@@ -90,30 +90,30 @@ class Plugs:
         :raises DeviceError: the device does not allow it, or is gone.
         """
         driver = self._present_driver(arq)
-        present = self._board.view.handles.get(arq.handle.uuid, arq.handle)
-        if present.live_migratable is False:
+        handle = self._as_its_line_says(arq.handle)
+        if handle.live_migratable is False:
             raise exceptions.DeviceError(
                 f'{arq.handle.address} cannot be migrated live: its line of '
                 'device_spec has "live_migratable": false',
                 public='an accelerator of the server cannot be migrated live',
             )
-        driver.check_migratable(
-            dataclasses.replace(
-                arq.handle, live_migratable=present.live_migratable
-            )
-        )
+        driver.check_migratable(handle)
 
     def migration_facts(
-        self, arqs: Iterable[arq_types.Arq]
+        self, arqs: Iterable[arq_types.Arq], are_plugged: bool
     ) -> dict[str, Mapping[str, str]]:
         """The facts that both hosts of a live migration must share.
 
+        :param are_plugged: whether their guest has them, else it is to get
+            them as their lines say
         :returns: address of a PCI function -> its facts, if it has any
         :raises DeviceError: one cannot be learnt, or a device is gone.
         """
         facts = {
             str(arq.handle.address): self._present_driver(arq).migration_facts(
                 arq.handle
+                if are_plugged
+                else self._as_its_line_says(arq.handle)
             )
             for arq in arqs
             if arq.handle.functions
@@ -148,6 +148,17 @@ class Plugs:
     ) -> contextlib.AbstractContextManager[object]:
         """Keep others from plugging a device while the body runs."""
         return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
+
+    def _as_its_line_says(
+        self, handle: attach_handle.AttachHandle
+    ) -> attach_handle.AttachHandle:
+        """The handle, with what only this host knows of it."""
+        present = self._board.view.handles.get(handle.uuid, handle)
+        return dataclasses.replace(
+            handle,
+            live_migratable=present.live_migratable,
+            vgpu_params=present.vgpu_params,
+        )
 
     def _present_driver(self, arq: arq_types.Arq) -> base.Driver:
         """:raises DeviceError: the device is gone, or is another one."""

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import fractions
 import pathlib
 
@@ -207,6 +208,83 @@ class TestNvidiaVfio(base.DriverTestCase):
         self.a_driver().plug(first)
         self.assertEqual('557', self.current(FUNCTIONS[0]))
 
+    def parameters(self):
+        return vfio_vgpu.VfioVgpu(self.sysfs.sysfs).parameters(
+            pci_address.PciAddress.parse(FUNCTIONS[0])
+        )
+
+    def with_parameters(self):
+        self.sysfs.set(FUNCTIONS[0], nvidia__vgpu_params='')
+        first, *_rest = self.handles(
+            self.discover(vgpu_params='frame_rate_limiter=0, disable_vnc=1')
+        )
+        return first
+
+    def test_parameters(self):
+        first = self.with_parameters()
+        driver = self.a_driver()
+        written = []
+        for name in ('current_vgpu_type', 'vgpu_params'):
+            self.sysfs.on_write[f'nvidia/{name}'] = lambda _address, value: (
+                written.append(value)
+            )
+        for _time in range(2):
+            driver.plug(first)
+        self.assertEqual(
+            'frame_rate_limiter=0,disable_vnc=1', self.parameters()
+        )
+        for _time in range(2):
+            driver.unplug(first)
+        self.assertEqual('', self.parameters())
+        # They are of a vGPU, so they are set after its type.
+        self.assertEqual(
+            ['557', 'frame_rate_limiter=0,disable_vnc=1', '', '0'], written
+        )
+
+    def test_parameters_of_the_operator(self):
+        """A line without them leaves them alone while a guest has them."""
+        first, *_rest = self.handles(self.discover())
+        self.sysfs.set(FUNCTIONS[0], nvidia__vgpu_params='enable_uvm=1')
+        self.a_driver().plug(first)
+        self.assertEqual('enable_uvm=1', self.parameters())
+        self.a_driver().unplug(first)
+        self.assertEqual('', self.parameters())
+
+    def test_parameters_of_what_became_another(self):
+        first = self.with_parameters()
+        self.a_driver().plug(first)
+        self.sysfs.set(FUNCTIONS[0], nvidia__current_vgpu_type='558')
+        self.a_driver().unplug(first)
+        self.assertNotEqual('', self.parameters())
+
+    def test_a_step_that_fails(self):
+        """What comes before it is undone, once the function lets it."""
+        first = self.with_parameters()
+        driver = self.a_driver()
+
+        def refuse(*_arguments):
+            raise exceptions.DeviceError('busy')
+
+        for name in ('vgpu_params', 'current_vgpu_type'):
+            self.sysfs.on_write[f'nvidia/{name}'] = refuse
+            error = self.assertRaises(
+                exceptions.DeviceError, driver.plug, first
+            )
+            self.assertIn('busy', str(error))
+            del self.sysfs.on_write[f'nvidia/{name}']
+            driver.unplug(first)
+            self.assertEqual(
+                ('0', ''), (self.current(FUNCTIONS[0]), self.parameters())
+            )
+            driver.plug(first)
+            self.sysfs.on_write[f'nvidia/{name}'] = refuse
+            self.assertRaises(exceptions.DeviceError, driver.unplug, first)
+            del self.sysfs.on_write[f'nvidia/{name}']
+            driver.unplug(first)
+            self.assertEqual(
+                ('0', ''), (self.current(FUNCTIONS[0]), self.parameters())
+            )
+
     def test_what_became_another_is_left_alone(self):
         first, *_rest = self.handles(self.discover())
         self.sysfs.set(FUNCTIONS[0], nvidia__current_vgpu_type='558')
@@ -245,6 +323,11 @@ class TestNvidiaVfio(base.DriverTestCase):
                 'vgpu_params': 'enable_uvm=1',
             },
             driver.migration_facts(first),
+        )
+        # The destination tells what the guest is to get.
+        lined = dataclasses.replace(first, vgpu_params='enable_uvm=0')
+        self.assertEqual(
+            'enable_uvm=0', driver.migration_facts(lined)['vgpu_params']
         )
 
     def test_no_vgpu(self):

@@ -99,3 +99,44 @@ class TestSetType(VfioVgpuTestCase):
         other = pci_address.PciAddress(0, 0x3D, 0, 5)
         self.assertIsNone(self.vgpu.current(other))
         self.assert_refused('No such file', self.vgpu.set_type, other, '557')
+
+
+class TestSetParameters(VfioVgpuTestCase):
+    def setUp(self):
+        super().setUp()
+        self.fake.set(VF, nvidia__vgpu_params='')
+
+    def test_it_has_them_then(self):
+        self.vgpu.set_parameters(VF, 'enable_uvm=1,disable_vnc=1')
+        self.assertEqual(
+            'enable_uvm=1,disable_vnc=1', self.vgpu.parameters(VF)
+        )
+        self.vgpu.set_parameters(VF, '')
+        self.assertEqual('', self.vgpu.parameters(VF))
+
+    def test_again(self):
+        """A guest may have it, and the file would refuse."""
+        self.vgpu.set_parameters(VF, 'enable_uvm=1')
+        self.fake.on_write['nvidia/vgpu_params'] = self.fail
+        self.vgpu.set_parameters(VF, 'enable_uvm=1')
+
+    def test_it_kept_less(self):
+        self.fake.on_write['nvidia/vgpu_params'] = lambda address, value: (
+            self.fake.set(address, nvidia__vgpu_params=value[:-1])
+        )
+        self.assert_refused(
+            "set to 'enable_uvm=1', but is 'enable_uvm='",
+            self.vgpu.set_parameters,
+            VF,
+            'enable_uvm=1',
+        )
+
+    def test_a_function_without(self):
+        other = pci_address.PciAddress(0, 0x3D, 0, 5)
+        self.vgpu.set_parameters(other, '')
+        self.assert_refused(
+            'enable_uvm=1 cannot be written to nvidia/vgpu_params',
+            self.vgpu.set_parameters,
+            other,
+            'enable_uvm=1',
+        )

@@ -53,6 +53,18 @@ class TestWriteBelow(SysfsTestCase):
         self.write(attribute='nvidia/current_vgpu_type', value='557')
         self.assertEqual('557', current.read_text())
 
+    def test_parameters_as_with_echo(self):
+        """NVIDIA's driver takes the last character for a line's end."""
+        (self.function / 'nvidia').mkdir()
+        file = self.function / 'nvidia/vgpu_params'
+        for value, written in (('a=1,b=2', 'a=1,b=2\n'), ('', ' \n')):
+            file.write_text('')
+            self.write(attribute='nvidia/vgpu_params', value=value)
+            self.assertEqual(written, file.read_text())
+        for value in (' ', 'a', 'a=1\n', 'vgpu_type_id=1', f'a={"1" * 1024}'):
+            self.assert_refused(attribute='nvidia/vgpu_params', value=value)
+        self.assertEqual(' \n', file.read_text())
+
     def test_any_other_attribute(self):
         (self.function / 'remove').write_text('0')
         for attribute in (
@@ -199,6 +211,29 @@ class TestWrite(SysfsTestCase):
             'sriov_numvfs',
             '4',
         )
+
+    def test_parameters_that_its_line_does_not_say(self):
+        (self.function / 'nvidia').mkdir()
+        file = self.function / 'nvidia/vgpu_params'
+        file.write_text('a=1')
+        for line, taken in (({}, ()), ({'vgpu_params': 'b=2'}, ('b=2',))):
+            tree.offer(self, {'address': ADDRESS, **line})
+            for value in ('c=3', 'b=2,c=3', 'b=', 'b=2'):
+                if value not in taken:
+                    error = self.assertRaises(
+                        ValueError,
+                        pci_attributes.write,
+                        ADDRESS,
+                        'nvidia/vgpu_params',
+                        value,
+                    )
+                    self.assertIn(f"value '{value}'", str(error))
+            self.assertEqual('a=1', file.read_text())
+            for value in (*taken, ''):
+                file.write_text('')
+                pci_attributes.write(ADDRESS, 'nvidia/vgpu_params', value)
+                self.assertEqual(f'{value or " "}\n', file.read_text())
+            file.write_text('a=1')
 
 
 class TestItsProcess(testtools.TestCase):

@@ -87,6 +87,27 @@ class TestPlugs(testtools.TestCase):
         ((_name, told),) = self.calls
         self.assertIs(True, told.live_migratable)
 
+    def test_its_line_says_how_a_vgpu_behaves(self):
+        self.view.handles = {
+            'handle': dataclasses.replace(HANDLE, vgpu_params='enable_uvm=1')
+        }
+        self.plugs.plug(ARQ)
+        ((_name, told),) = self.calls
+        self.assertEqual('enable_uvm=1', told.vgpu_params)
+
+    def test_facts_of_what_a_guest_has_and_of_what_it_is_to_get(self):
+        self.view.handles = {
+            'handle': dataclasses.replace(HANDLE, vgpu_params='enable_uvm=1')
+        }
+        self.driver.migration_facts = lambda handle: {
+            'told': handle.vgpu_params
+        }
+        for are_plugged, told in ((True, None), (False, 'enable_uvm=1')):
+            self.assertEqual(
+                {str(HANDLE.address): {'told': told}},
+                self.plugs.migration_facts([ARQ], are_plugged),
+            )
+
     def test_a_device_that_is_gone(self):
         self.view.drivers = {}
         for method in (self.plugs.plug, self.plugs.check_migratable):

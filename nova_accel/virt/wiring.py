@@ -67,6 +67,7 @@ from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
+from nova_accel.virt.publishing import held_answers
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import link_memory
@@ -385,7 +386,13 @@ def _publishing(
                 units_in_use.UnitsInUse(
                     common.held, common.hardware.guests, common.board
                 ),
-                last_answers.LastAnswers(),
+                last_answers.LastAnswers(
+                    common.files.of_memory(
+                        held_answers.HeldAnswers(
+                            common.state / f'{nodename}.answers.json'
+                        )
+                    )
+                ),
             ),
             common.api,
             common.board,

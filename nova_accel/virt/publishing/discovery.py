@@ -109,6 +109,7 @@ def discover(
             if spec is not None:
                 matched.add(spec.text)
                 search.add(function, spec)
+    answers.remember(in_use.held)
     noted = notes.texts()
     return Inventory(
         tuple(search.devices),
@@ -202,7 +203,9 @@ class _Search:
                 function.product_id,
             )
             or self._in_parts.get(function.card)
-            or self._answers.line_of(function.address, self._in_use.held)
+            or self._answers.line_of(
+                function.address, self._in_use.held, specs
+            )
         )
 
     def add(

@@ -28,18 +28,23 @@ from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import held_units
 from nova_accel.model import pci_address
+from nova_accel.virt.publishing import held_answers
 
 LOG = logging.getLogger(__name__)
 
 
 class LastAnswers:
-    """Asks the drivers of one host, and remembers what they said last."""
+    """Asks the drivers of one host, and remembers what they said last.
 
-    def __init__(self) -> None:
-        self._last: dict[
-            pci_address.PciAddress,
-            tuple[hardware.Device, device_spec.DeviceSpec],
-        ] = {}
+    :param memory: what was said before the start of nova-compute
+    """
+
+    def __init__(self, memory: held_answers.HeldAnswers | None = None) -> None:
+        self._memory = memory
+        self._last: dict[pci_address.PciAddress, held_answers.Answer] = {
+            each.device.address: each
+            for each in (() if memory is None else memory.read())
+        }
 
     def forget_others(
         self, functions: Iterable[pci_address.PciAddress]
@@ -52,16 +57,36 @@ class LastAnswers:
             if address in there
         }
 
+    def remember(self, held: Set[str]) -> None:
+        """Keep what drivers said of held devices for the next start.
+
+        Does not raise.
+
+        :param held: as for :meth:`ask`
+        """
+        if self._memory is not None:
+            self._memory.write(
+                tuple(
+                    each
+                    for _address, each in sorted(self._last.items())
+                    if _is_held(each.device, held)
+                )
+            )
+
     def line_of(
-        self, address: pci_address.PciAddress, held: Set[str]
+        self,
+        address: pci_address.PciAddress,
+        held: Set[str],
+        specs: Iterable[device_spec.DeviceSpec],
     ) -> device_spec.DeviceSpec | None:
-        """The last line of a function, if an instance holds a unit of it."""
-        device, spec = self._last.get(address, (None, None))
-        if device is None or held.isdisjoint(
-            handle.uuid for handle in device.handles
-        ):
+        """The last line of a function, if an instance holds a unit of it.
+
+        :param specs: the lines that there are
+        """
+        last = self._last.get(address)
+        if last is None or not _is_held(last.device, held):
             return None
-        return spec
+        return next((each for each in specs if each.text == last.line), None)
 
     def ask(
         self,
@@ -78,12 +103,7 @@ class LastAnswers:
         :raises DeviceError, InvalidName: the driver refuses the function, and
             no instance holds any of it.
         """
-        last, _spec = self._last.pop(function.address, (None, None))
-        if last is not None and (last.vendor_id, last.product_id) != (
-            function.vendor_id,
-            function.product_id,
-        ):
-            last = None
+        last = self._known(function, spec)
         is_there = functools.partial(_is_there, host)
         try:
             found = driver.discover(function, spec, host)
@@ -96,7 +116,7 @@ class LastAnswers:
                 function.address,
                 error,
             )
-            self._last[function.address] = last, spec
+            self._last[function.address] = held_answers.Answer(last, spec.text)
             return kept
         if found is None:
             return None
@@ -105,8 +125,30 @@ class LastAnswers:
                 found, subsystem=found.subsystem or last.subsystem
             )
             found = held_units.completed(found, last, held, is_there)
-        self._last[function.address] = found, spec
+        self._last[function.address] = held_answers.Answer(found, spec.text)
         return found
+
+    def _known(
+        self, function: pci_function.PciFunction, spec: device_spec.DeviceSpec
+    ) -> hardware.Device | None:
+        """Forget the last answer, and return it if it is of this device.
+
+        Another line asks for something else.
+        """
+        last = self._last.pop(function.address, None)
+        if last is None:
+            return None
+        device, line = last
+        is_same = (device.vendor_id, device.product_id, line) == (
+            function.vendor_id,
+            function.product_id,
+            spec.text,
+        )
+        return device if is_same else None
+
+
+def _is_held(device: hardware.Device, held: Set[str]) -> bool:
+    return not held.isdisjoint(handle.uuid for handle in device.handles)
 
 
 def _is_there(

@@ -13,6 +13,7 @@
 
 """Cards that change hands, by every driver that then sees less of them."""
 
+import pathlib
 import shutil
 
 import fixtures
@@ -22,6 +23,8 @@ from nova_accel.drivers import base
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 from nova_accel.testing import pci_functions
+from nova_accel.virt.publishing import held_answers
+from nova_accel.virt.publishing import last_answers
 from unit.virt.publishing import test_discovery
 
 NODE_UUID = test_discovery.NODE_UUID
@@ -40,6 +43,10 @@ class HandOverTestCase(test_discovery.EmptyHostTestCase):
 
     def setUp(self):
         super().setUp()
+        self.path = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path, 'answers.json'
+        )
+        self.restart()
         self.moment(HOSTS, TYPE)
 
     def moment(self, driver, *types, first=0):
@@ -54,6 +61,12 @@ class HandOverTestCase(test_discovery.EmptyHostTestCase):
             self.fake.sysfs.set(
                 self.CARD, **{f'fpga_region__region{number}__compat_id': type_}
             )
+
+    def restart(self):
+        """nova-compute, which has only its files afterwards."""
+        self.answers = last_answers.LastAnswers(
+            held_answers.HeldAnswers(self.path)
+        )
 
     def look(self, *lines):
         return self.discover(*(lines or (self.line,)))
@@ -105,6 +118,43 @@ class TestWholeFpga(HandOverTestCase):
             for number, moment in enumerate(self.moments):
                 self.moment(*moment, first=number)
                 self.assertEqual(known, self.as_seen(self.look()), moment)
+
+    def test_there_and_back_with_restarts(self):
+        inventory = self.hold_all(self.look())
+        known = self.as_seen(inventory)
+        self.look()
+        for number, moment in enumerate(self.moments):
+            self.moment(*moment, first=number)
+            self.restart()
+            after = self.look()
+            self.assertEqual(known, self.as_seen(after), moment)
+            self.assertEqual(
+                inventory.devices[0].regions, after.devices[0].regions
+            )
+
+    def test_a_restart_with_another_line(self):
+        """It asks for something else, so the truth counts."""
+        self.hold_all(self.look())
+        self.look()
+        self.moment(GUESTS)
+        self.restart()
+        line = test_discovery.a_line(
+            address=self.CARD,
+            driver='fpga_region',
+            whole=True,
+            traits=['CUSTOM_RACK_7'],
+        )
+        (device,) = self.look(line).devices
+        self.assertEqual(frozenset({'CUSTOM_RACK_7'}), device.operator_traits)
+
+    def test_a_restart_while_it_is_not_held(self):
+        self.hold_all(self.look())
+        self.look()
+        self.holds.clear()
+        self.look()
+        self.moment(None)
+        self.restart()
+        self.assert_refused(self.look(), self.CARD, 'no fpga_region')
 
     def test_the_region_of_a_card_that_has_two(self):
         """Its guest programs it; a region of it is in no view."""
@@ -265,6 +315,8 @@ class TestParts(HandOverTestCase):
         self.make()
         before = self.look(line)
         self.hold_all(before)
+        self.look(line)
+        self.restart()
         driver.refused = {self.CARD}
         after = self.look(line)
         self.assertEqual(before.devices, after.devices)

@@ -17,6 +17,7 @@ import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.drivers import nvme_erasure
+from nova_accel.drivers import nvme_subsystem
 from nova_accel.drivers import pci_kind
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
@@ -38,8 +39,8 @@ class NvmeDriver(pci_kind.PciKindDriver):
     """A controller: a card without virtual functions, or a virtual function.
 
     It is erased after each guest, unless the line says ``"clean": "none"``. By
-    default it is sanitized if it can be and is the only controller of its
-    subsystem, because sanitizing erases the whole subsystem. Otherwise its
+    default it is sanitized if it can be and the host has all controllers of
+    its subsystem, because sanitizing erases the whole subsystem. Otherwise its
     namespaces are formatted. Before that, libvirt has given it back to the
     host's driver ``nvme``.
     """
@@ -101,9 +102,10 @@ class NvmeDriver(pci_kind.PciKindDriver):
         if method not in ('sanitize', 'format', _BEST):
             super().clean(handle)
             return
-        host_use.HostUse(self._sysfs).check_disks(handle.functions)
+        others = nvme_subsystem.others(self._sysfs, handle.address)
+        host_use.HostUse(self._sysfs).check_disks((*handle.functions, *others))
         controller = nvme_erasure.Controller(
-            self._sysfs, handle.address, handle.serial_number
+            self._sysfs, handle.address, handle.serial_number, others=others
         )
         is_virtual = self._sysfs.link(handle.address, 'physfn') is not None
         if method == 'sanitize' or (
@@ -130,7 +132,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
                 for controller in self._sysfs.optional.names(
                     function.address, 'nvme'
                 )
-                for name in ('subsysnqn', 'model', 'serial')
+                for name in nvme_subsystem.DRIVE
             },
         )
         return ' '.join(found.values()) if 'serial' in found else None

@@ -20,38 +20,30 @@ are read in raw form, which is the same in all versions of nvme-cli.
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 import functools
 from typing import Any
 
+from oslo_log import log as logging
 import tenacity
 
 from nova_accel import exceptions
 from nova_accel import privileged
+from nova_accel.drivers import nvme_progress
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.privileged import nvme
 from nova_accel.privileged import nvme_drive
 
+LOG = logging.getLogger(__name__)
+
 #: How long a drive may take to sanitize itself; overwriting takes hours.
 SANITIZE_TIMEOUT_S = 12 * 3600
-
-#: How long its progress may stay the same, unless the drive itself estimates
-#: that the whole takes longer, and the most that such an estimate counts.
-STALL_S = 600
-LONGEST_STALL_S = 3600
 
 # SANICAP: the bit of each ability, and the action (SANACT) that uses it. Block
 # erase is first, because erased blocks can be told from data.
 _ACTIONS = ((1 << 1, 2), (1 << 0, 4), (1 << 2, 3))
-
-# SANACT -> the offset in the log of the estimate for the whole.
-_ESTIMATES = {2: 12, 3: 8, 4: 16}
-_NO_ESTIMATE = 0xFFFFFFFF
-
-# SSTAT, bits 2:0.
-_COMPLETED = {1, 4}
-_IN_PROGRESS = 2
 
 # CMIC: its subsystem may have other controllers, or has them, as a VF's.
 _MAY_BE_SHARED, _IS_VIRTUAL = 1 << 1, 1 << 2
@@ -66,6 +58,10 @@ class Controller:
     :param serial: the serial number that it must have, None for any
     :param bound_within_s: how long libvirt and the kernel may take to bind it,
         in seconds
+    :param others: the addresses of the drive's other controllers that the
+        host's driver has, see :func:`.nvme_subsystem.others`. If they are all
+        others of its subsystem, nobody else has the drive, and they must tell
+        afterwards that it is erased.
     :raises DeviceError: it is not bound, is another controller, or does not
         answer.
     """
@@ -76,6 +72,7 @@ class Controller:
         address: pci_address.PciAddress,
         serial: str | None = None,
         bound_within_s: float = 30,
+        others: Iterable[pci_address.PciAddress] = (),
     ) -> None:
         self._sysfs = sysfs
         self._address = address
@@ -92,9 +89,19 @@ class Controller:
             ) from error
         self._serial = serial or self._read('serial')
         self._identity = self._ask(nvme.identify)
+        try:
+            self._others = tuple(
+                Controller(sysfs, other, self._serial) for other in others
+            )
+        except exceptions.DeviceError as error:
+            # Then it is shared with what root is not told to touch.
+            LOG.info(
+                'Another controller of %s is left alone: %s', address, error
+            )
+            self._others = ()
 
     def can_be_sanitized(self) -> bool:
-        """Whether it can sanitize its subsystem, and is alone in it."""
+        """Whether it can sanitize its subsystem, and nobody else has it."""
         return bool(self._action()) and not self._is_shared
 
     def sanitize(self, is_virtual: bool) -> None:
@@ -105,15 +112,19 @@ class Controller:
         """
         if is_virtual or not self.can_be_sanitized():
             raise exceptions.DeviceError(
-                f'{self._address} is not sanitized: it cannot do it, or is '
-                'not the only controller of its subsystem, all of which '
-                'would be erased'
+                f'{self._address} is not sanitized: it cannot do it, or its '
+                'subsystem, all of which would be erased, has controllers '
+                "that the host's driver nvme does not have or that no line "
+                'offers'
             )
-        formats = self._formats()
-        if _status(self._ask(nvme.sanitize_log)) != _IN_PROGRESS:
+        formats = self._all_formats()
+        if (
+            nvme_progress.status(self._ask(nvme.sanitize_log))
+            != nvme_progress.IN_PROGRESS
+        ):
             self._ask(nvme.sanitize, self._action())
         status = self._sanitized()
-        if status not in _COMPLETED:
+        if status not in nvme_progress.COMPLETED:
             raise exceptions.DeviceError(
                 f'{self._address} has failed to sanitize itself: the status '
                 f'in its log is {status}'
@@ -126,11 +137,13 @@ class Controller:
         :returns: its status
         :raises DeviceError: it does not move, or takes too long.
         """
-        stall = _Stall()
+        stall = nvme_progress.Stall()
         try:
             log = tenacity.Retrying(
                 retry=tenacity.retry_if_result(
-                    lambda log: _status(log) == _IN_PROGRESS
+                    lambda log: (
+                        nvme_progress.status(log) == nvme_progress.IN_PROGRESS
+                    )
                 ),
                 wait=tenacity.wait_exponential(min=1, max=60),
                 stop=tenacity.stop_any(
@@ -147,7 +160,7 @@ class Controller:
                 else f'{self._address} is still being sanitized after '
                 f'{SANITIZE_TIMEOUT_S} s'
             ) from error
-        return _status(log)
+        return nvme_progress.status(log)
 
     def format(self) -> None:
         """Erase the user data of its namespaces, and verify that by reading.
@@ -164,7 +177,8 @@ class Controller:
                 f'{self._address} is not formatted: that would erase the '
                 'namespaces of the other controllers of its subsystem too'
             )
-        formats = self._formats()
+        all_formats = self._all_formats()
+        formats = all_formats[self]
         if not formats:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: it has no namespace'
@@ -179,13 +193,22 @@ class Controller:
         self._check_none_is_detached(formats)
         for id_, format_ in formats.items():
             self._ask(nvme.format_namespace, id_, *format_)
-        self._check_same_formats(formats)
-        for id_ in formats:
+        self._check_same_formats(all_formats)
+        for each, attached in all_formats.items():
+            each._check_blank(attached.keys() & formats)
+
+    def _check_blank(self, ids: Iterable[int]) -> None:
+        """:raises DeviceError: a namespace has data in it."""
+        for id_ in sorted(ids):
             if not self._ask(nvme.is_blank, id_):
                 raise exceptions.DeviceError(
                     f'namespace {id_} of {self._address} has data in it '
                     'after it was formatted'
                 )
+
+    def _all_formats(self) -> dict['Controller', dict[int, tuple[int, int]]]:
+        """What each of the drive's controllers has, this one first."""
+        return {each: each._formats() for each in (self, *self._others)}
 
     def _formats(self) -> dict[int, tuple[int, int]]:
         """The id and the block format of each attached namespace."""
@@ -196,18 +219,20 @@ class Controller:
         ]
         return {id_: tuple(self._ask(nvme.block_format, id_)) for id_ in ids}
 
+    @staticmethod
     def _check_same_formats(
-        self, former: Mapping[int, tuple[int, int]]
+        former: Mapping['Controller', Mapping[int, tuple[int, int]]],
     ) -> None:
         """:raises DeviceError: the erasure has changed the namespaces."""
-        present = self._formats()
-        for id_, format_ in former.items():
-            if present.get(id_) != format_:
-                raise exceptions.DeviceError(
-                    f'namespace {id_} of {self._address} is not as it was '
-                    f'before it was erased: its FLBAS and DPS were {format_} '
-                    f'and are {present.get(id_)}'
-                )
+        for controller, formats in former.items():
+            present = controller._formats()
+            for id_, format_ in formats.items():
+                if present.get(id_) != format_:
+                    raise exceptions.DeviceError(
+                        f'namespace {id_} of {controller._address} is not as '
+                        'it was before it was erased: its FLBAS and DPS were '
+                        f'{format_} and are {present.get(id_)}'
+                    )
 
     def _check_none_is_detached(self, attached: Collection[int]) -> None:
         """Check for namespaces that a guest detached with its data.
@@ -240,20 +265,24 @@ class Controller:
 
     @functools.cached_property
     def _is_shared(self) -> bool:
-        """Whether other controllers are in its subsystem.
+        """Whether its subsystem has controllers that we do not know.
 
         Many controllers say that there may be others; only the subsystem's
         list says whether there are. A subsystem without such a list is taken
         for shared.
         """
-        abilities = self._number(76, 1)
-        if abilities & _IS_VIRTUAL or not abilities & _MAY_BE_SHARED:
-            return bool(abilities & _IS_VIRTUAL)
+        known = (self, *self._others)
+        abilities = {each._number(76, 1) for each in known}
+        if any(each & _IS_VIRTUAL for each in abilities):
+            return True
+        if not self._others and not self._number(76, 1) & _MAY_BE_SHARED:
+            return False
         try:
-            # CNTLID is the controller's own id.
-            return set(self._ask(nvme.controllers)) != {self._number(78, 2)}
+            listed = sorted(self._ask(nvme.controllers))
         except exceptions.DeviceError:
             return True
+        # CNTLID is the controller's own id.
+        return listed != sorted(each._number(78, 2) for each in known)
 
     def _number(self, offset: int, length: int) -> int:
         """A field of Identify Controller."""
@@ -275,43 +304,3 @@ class Controller:
             raise exceptions.DeviceError(
                 f'{self._address} is not erased: {reason}'
             ) from error
-
-
-class _Stall(tenacity.stop.stop_base):
-    """Whether a sanitize has not got further for too long.
-
-    The time that was slept counts, not the clock.
-    """
-
-    def __init__(self) -> None:
-        self._most, self._since_s = -1, 0.0
-        self.limit_s = STALL_S
-        self.is_over = False
-
-    @property
-    def percent(self) -> int:
-        return 100 * self._most // 0x10000
-
-    def __call__(self, state: tenacity.RetryCallState) -> bool:
-        log: bytes = state.outcome.result()  # type: ignore[union-attr]
-        progress = int.from_bytes(log[0:2], 'little')
-        if progress > self._most:
-            self._most, self._since_s = progress, state.idle_for
-        self.limit_s = _limit_s(log)
-        self.is_over = state.idle_for - self._since_s >= self.limit_s
-        return self.is_over
-
-
-def _limit_s(log: bytes) -> int:
-    """How long the progress in a log may stay the same."""
-    offset = _ESTIMATES.get(log[4] & 0b111)
-    if offset is None:
-        return STALL_S
-    estimate_s = int.from_bytes(log[offset : offset + 4], 'little')
-    if estimate_s == _NO_ESTIMATE:
-        return STALL_S
-    return min(max(STALL_S, estimate_s), LONGEST_STALL_S)
-
-
-def _status(log: bytes) -> int:
-    return int.from_bytes(log[2:4], 'little') & 0b111

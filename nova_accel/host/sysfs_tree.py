@@ -193,6 +193,27 @@ class Sysfs:
             return tuple(sorted(os.listdir(self._path(address, directory))))
         return ()
 
+    def bound(self, driver: str) -> tuple[pci_address.PciAddress, ...]:
+        """The functions that a driver of the kernel has, in their order.
+
+        :raises DeviceError: it cannot be read.
+        """
+        directory = self.root / 'bus/pci/drivers' / driver
+        try:
+            names = os.listdir(directory)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise exceptions.DeviceError(
+                f'{directory} cannot be read: {told(error)}'
+            ) from error
+        found = []
+        for name in names:
+            # The others are attributes of the driver.
+            with contextlib.suppress(exceptions.InvalidName):
+                found.append(pci_address.PciAddress.parse(name))
+        return tuple(sorted(found))
+
     def link(
         self, address: pci_address.PciAddress, attribute: str
     ) -> str | None:

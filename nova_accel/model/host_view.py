@@ -69,6 +69,30 @@ class View:
             for handle in device.handles
         }
 
+    def beside(self, uuid: str) -> Mapping[str, attach_handle.AttachHandle]:
+        """The handles of other devices that lead to the same thing.
+
+        There are none unless an older release has given them away.
+
+        :param uuid: of an attach handle
+        :returns: by their uuids
+        """
+        subsystem = self._subsystems.get(uuid)
+        return {
+            other: self.handles[other]
+            for other, each in self._subsystems.items()
+            if each == subsystem and other != uuid
+        }
+
+    @functools.cached_property
+    def _subsystems(self) -> Mapping[str, str]:
+        return {
+            handle.uuid: device.subsystem
+            for device in self.devices
+            if device.subsystem is not None
+            for handle in device.handles
+        }
+
     @functools.cached_property
     def cleaned(self) -> frozenset[str]:
         """The uuids of the attach handles that are cleaned after a guest."""

@@ -102,12 +102,17 @@ def unused(found: Drive) -> Iterator[None]:
 
     The kernel gives a block device to one exclusive holder only. File systems,
     swap, LVM, MD, multipathing and ZFS claim their devices or partitions in
-    this way.
+    this way. Without native multipathing, each controller of a drive has block
+    devices of its own.
 
     :raises ValueError: the host uses one of them.
     """
     with contextlib.ExitStack() as stack:
-        for path in found.namespaces.values():
+        for path in dict.fromkeys(
+            path
+            for each in (found, *_others(found))
+            for path in each.namespaces.values()
+        ):
             try:
                 file = os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
             except OSError as error:
@@ -118,6 +123,28 @@ def unused(found: Drive) -> Iterator[None]:
                 raise
             stack.callback(os.close, file)
         yield
+
+
+def _others(found: Drive) -> Iterator[Drive]:
+    """The other controllers of the same drive that the driver has."""
+    subsystem = _subsystem(found)
+    for path in sorted((SYSFS / 'bus/pci/drivers/nvme').glob('*:*:*.*')):
+        if path.name == found.address:
+            continue
+        # One without a controller leads nowhere.
+        with contextlib.suppress(ValueError, FileNotFoundError):
+            other = _look(pci_function.address(path.name))
+            if subsystem and subsystem == _subsystem(other):
+                yield other
+
+
+def _subsystem(found: Drive) -> tuple[str, str] | None:
+    """What names the drive, None if it does not say."""
+    try:
+        nqn = _text(_directory(found.address, found.name) / 'subsysnqn')
+    except FileNotFoundError:
+        return None
+    return nqn, found.serial
 
 
 def _look(address: str) -> Drive:

@@ -204,6 +204,7 @@ class Cleaner:
         try:
             # The journal may be lost, or the host had another name.
             self._guests.check_unused(handle)
+            self._check_alone(handle)
             if handle.cleaning[:1] == ('program',):
                 self._blank(handle, orders.stock.get(handle.uuid))
             else:
@@ -224,6 +225,20 @@ class Cleaner:
             )
         if is_news:
             self._hurry()
+
+    def _check_alone(self, handle: attach_handle.AttachHandle) -> None:
+        """Check that no instance has the same by another function.
+
+        :raises DeviceError: one has.
+        """
+        held = self._held.handles()
+        for uuid, other in self._board.view.beside(handle.uuid).items():
+            if uuid in held:
+                raise exceptions.DeviceError(
+                    f'an instance holds {other.address}, which leads to the '
+                    f'same as {handle.address}: it is cleaned when that is '
+                    'given back'
+                )
 
     def _note(self, uuid: str, outcome: _Outcome) -> bool:
         """Note an outcome.

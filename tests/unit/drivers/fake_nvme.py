@@ -42,6 +42,8 @@ class FakeNvme(fixtures.Fixture):
     :ivar forgets_formats: whether it formats in its own way
     :ivar keeps: namespaces that keep their data, whatever they are told
     :ivar controllers_listed: the subsystem's, None if it has no list
+    :ivar others: of the drive's other controllers, address -> id
+    :ivar asked: the addresses of the controllers that were asked
     :ivar serial: of the drive that is there, by what is asked as root
     """
 
@@ -69,6 +71,8 @@ class FakeNvme(fixtures.Fixture):
         self.allocated = [1, 2]
         self.controllers_listed = [3, NUMBER]
         self.serial = SERIAL
+        self.others = {}
+        self.asked = set()
 
     def _setUp(self):
         self.sysfs.set(
@@ -95,8 +99,31 @@ class FakeNvme(fixtures.Fixture):
                 )
             )
 
+    def connect(self, address, number=3, **attributes):
+        """Have another controller of it on this host."""
+        self.others[address] = number
+        told = {'subsysnqn': 'nqn.x', 'model': 'X', 'serial': SERIAL}
+        for name, text in (told | attributes).items():
+            self.sysfs.set(
+                self.address, **{f'nvme__nvme3__{name}': told[name]}
+            )
+            self.sysfs.set(address, **{f'nvme__nvme4__{name}': text})
+        self.sysfs.set(
+            address,
+            nvme__nvme4__nvme4n1__nsid='1',
+            nvme__nvme4__nvme3c4n2__nsid='2',
+        )
+        driver = self.sysfs.root / 'bus/pci/drivers/nvme'
+        driver.mkdir(parents=True, exist_ok=True)
+        (driver / 'bind').touch()
+        for each in (self.address, address):
+            link = driver / str(each)
+            if not link.is_symlink():
+                link.symlink_to(f'../../devices/{each}')
+
     def check(self, address, serial):
-        assert address == str(self.address)
+        assert address in (str(self.address), *self.others)
+        self.asked.add(address)
         if serial != self.serial:
             raise ValueError(f'there is {self.serial}, not {serial}')
 
@@ -105,6 +132,8 @@ class FakeNvme(fixtures.Fixture):
         data = bytearray(4096)
         for offset, (value, size) in self.fields.items():
             data[offset : offset + size] = value.to_bytes(size, 'little')
+        if address in self.others:
+            data[78:80] = self.others[address].to_bytes(2, 'little')
         return bytes(data)
 
     def allocated_namespaces(self, address, serial):

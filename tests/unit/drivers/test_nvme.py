@@ -79,6 +79,47 @@ class TestCard(NvmeTests, base.DriverTestCase):
             f'nqn.x X {fake_nvme.SERIAL}', self.discover().subsystem
         )
 
+    def test_both_ports_are_here(self):
+        drive = self.drive(
+            self.CARD, sanicap=fake_nvme.BLOCKS, cmic=fake_nvme.SHARED
+        )
+        drive.connect('0000:3e:00.0')
+        self.clean()
+        self.assertEqual([('sanitize', 2)], drive.calls)
+
+    def test_the_other_port_is_in_a_guest(self):
+        drive = self.drive(
+            self.CARD, sanicap=fake_nvme.BLOCKS, cmic=fake_nvme.SHARED
+        )
+        drive.connect('0000:3e:00.0')
+        (self.sysfs.root / 'bus/pci/drivers/nvme/0000:3e:00.0').unlink()
+        error = self.assertRaises(
+            exceptions.DeviceError, self.clean, clean='sanitize'
+        )
+        self.assertIn('does not have', str(error))
+        self.assertEqual([], drive.calls)
+
+    def test_the_host_uses_it_by_the_other_port(self):
+        drive = self.drive(
+            self.CARD, sanicap=fake_nvme.BLOCKS, cmic=fake_nvme.SHARED
+        )
+        drive.connect('0000:3e:00.0')
+        self.mount('0000:3e:00.0', 'nvme/nvme4/nvme4n1')
+        error = self.assertRaises(exceptions.DeviceError, self.clean)
+        self.assertIn('0000:3e:00.0', str(error))
+        self.assertIn('mounted at /srv', str(error))
+        self.assertEqual([], drive.calls)
+
+    def mount(self, address, path):
+        disk = self.sysfs.root / 'devices/pci0000:00' / address / path
+        (disk / 'dev').write_text('259:0')
+        members = self.sysfs.root / 'class/block'
+        members.mkdir(parents=True)
+        (members / disk.name).symlink_to(disk)
+        mounts = self.sysfs.proc / 'self/mountinfo'
+        mounts.parent.mkdir(parents=True)
+        mounts.write_text(f'22 1 259:0 / /srv rw - xfs /dev/{disk.name} rw\n')
+
     def test_a_dead_one(self):
         self.sysfs.set(self.CARD, nvme__nvme3__state='dead')
         self.assertIn('nvme3 is dead', self.discover().fault)
@@ -107,15 +148,7 @@ class TestCard(NvmeTests, base.DriverTestCase):
 
     def test_the_hosts_own_is_neither_erased_nor_given_away(self):
         drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
-        directory = self.sysfs.root / 'devices/pci0000:00' / self.CARD
-        disk = directory / 'nvme/nvme3/nvme3n1'
-        (disk / 'dev').write_text('259:0')
-        members = self.sysfs.root / 'class/block'
-        members.mkdir(parents=True)
-        (members / 'nvme3n1').symlink_to(disk)
-        mounts = self.sysfs.proc / 'self/mountinfo'
-        mounts.parent.mkdir(parents=True)
-        mounts.write_text('22 1 259:0 / /srv rw - xfs /dev/nvme3n1 rw\n')
+        self.mount(self.CARD, 'nvme/nvme3/nvme3n1')
         (handle,) = self.handles(self.discover())
         for method in (self.a_driver().plug, self.a_driver().clean):
             error = self.assertRaises(exceptions.DeviceError, method, handle)

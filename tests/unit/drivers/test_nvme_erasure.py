@@ -20,7 +20,9 @@ from nova_accel.model import pci_address
 from nova_accel.testing import fake_sysfs
 from unit.drivers import fake_nvme
 
-ADDRESS = pci_address.PciAddress.parse('0000:3d:00.0')
+ADDRESS, OTHER = map(
+    pci_address.PciAddress.parse, ('0000:3d:00.0', '0000:3e:00.0')
+)
 
 
 class ControllerTestCase(testtools.TestCase):
@@ -259,6 +261,109 @@ class TestFormat(ControllerTestCase):
             self.assertFalse(self.controller().can_be_sanitized())
             self.assert_refused('other', self.controller().format)
             self.assertEqual([], drive.calls)
+
+    def test_both_controllers_of_what_is_one_unit(self):
+        abilities = {
+            'oacs': fake_nvme.FORMAT | fake_nvme.MANAGES,
+            'cmic': fake_nvme.SHARED,
+            'fna': fake_nvme.ERASES_ALL,
+            'sanicap': fake_nvme.BLOCKS,
+        }
+        for erase in ('format', 'sanitize'):
+            drive = self.two(**abilities)
+            controller = self.both()
+            self.assertTrue(controller.can_be_sanitized())
+            if erase == 'format':
+                controller.format()
+                self.assertEqual(set(), drive.data)
+            else:
+                controller.sanitize(False)
+                self.assertEqual([('sanitize', 2)], drive.calls)
+            self.assertEqual({str(ADDRESS), str(OTHER)}, drive.asked)
+
+    def test_a_third_controller_that_is_elsewhere(self):
+        for listed in ([3, 7, 8], [7], [3], None, []):
+            drive = self.two(
+                cmic=fake_nvme.SHARED,
+                sanicap=fake_nvme.BLOCKS,
+                fna=fake_nvme.ERASES_ALL,
+            )
+            drive.controllers_listed = listed
+            controller = self.both()
+            self.assertFalse(controller.can_be_sanitized(), listed)
+            self.assert_refused('no line offers', controller.sanitize, False)
+            self.assert_refused('other', controller.format)
+            self.assertEqual([], drive.calls)
+
+    def test_two_that_have_the_same_id(self):
+        drive = self.two(cmic=fake_nvme.SHARED, sanicap=fake_nvme.BLOCKS)
+        drive.others[str(OTHER)] = fake_nvme.NUMBER
+        drive.controllers_listed = [fake_nvme.NUMBER]
+        self.assertFalse(self.both().can_be_sanitized())
+
+    def test_the_other_one_is_not_ours_to_ask(self):
+        drive = self.two(cmic=fake_nvme.SHARED, sanicap=fake_nvme.BLOCKS)
+        drive.others.clear()
+        self.refuse_other(drive)
+        self.assertFalse(self.both().can_be_sanitized())
+        # All that this controller has can be formatted as ever.
+        self.both().format()
+        self.assertEqual(set(), drive.data)
+
+    def test_the_other_one_sees_data(self):
+        drive = self.two(cmic=fake_nvme.SHARED)
+        is_blank = drive.is_blank
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.nvme.is_blank',
+                lambda address, serial, id_: (
+                    address != str(OTHER) and is_blank(address, serial, id_)
+                ),
+            )
+        )
+        error = self.assertRaises(exceptions.DeviceError, self.both().format)
+        self.assertIn(f'namespace 1 of {OTHER} has data', str(error))
+
+    def test_the_other_one_is_gone_afterwards(self):
+        for method, arguments in (('format', ()), ('sanitize', (False,))):
+            drive = self.two(cmic=fake_nvme.SHARED, sanicap=fake_nvme.BLOCKS)
+            controller = self.both()
+            name = 'format_namespace' if method == 'format' else 'sanitize'
+            erase = getattr(drive, name)
+
+            def erase_and_go(*told, drive=drive, erase=erase):
+                erase(*told)
+                self.refuse_other(drive)
+
+            with fixtures.MonkeyPatch(
+                f'nova_accel.privileged.nvme.{name}', erase_and_go
+            ):
+                error = self.assertRaises(
+                    exceptions.DeviceError,
+                    getattr(controller, method),
+                    *arguments,
+                )
+            self.assertIn(str(OTHER), str(error))
+
+    def two(self, **abilities):
+        drive = self.drive(**abilities)
+        drive.connect(str(OTHER))
+        return drive
+
+    def both(self):
+        return nvme_erasure.Controller(
+            self.sysfs.sysfs, ADDRESS, bound_within_s=0, others=[OTHER]
+        )
+
+    def refuse_other(self, drive):
+        check = type(drive).check
+
+        def refuse(address, serial):
+            if address == str(OTHER):
+                raise ValueError(f'address {address}: no line offers it')
+            check(drive, address, serial)
+
+        drive.check = refuse
 
     def test_a_virtual_function_is_never_the_only_one(self):
         drive = self.drive(

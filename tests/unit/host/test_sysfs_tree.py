@@ -172,6 +172,21 @@ class TestLink(SysfsTestCase):
         )
 
 
+class TestBound(SysfsTestCase):
+    def test_functions_and_attributes_of_a_driver(self):
+        self.assertEqual((), self.sysfs.bound('nvme'))
+        driver = self.fake.root / 'bus/pci/drivers/nvme'
+        driver.mkdir(parents=True)
+        for name in ('bind', 'new_id', 'module', str(OTHER), str(GPU)):
+            (driver / name).touch()
+        self.assertEqual(tuple(sorted((GPU, OTHER))), self.sysfs.bound('nvme'))
+
+    def test_it_cannot_be_read(self):
+        (self.fake.root / 'bus/pci/drivers').mkdir(parents=True)
+        (self.fake.root / 'bus/pci/drivers/nvme').touch()
+        self.assert_refused('ENOTDIR', self.sysfs.bound, 'nvme')
+
+
 class TestWrite(SysfsTestCase):
     def test_it_is_read_back(self):
         self.sysfs.write(GPU, 'sriov_numvfs', '4')

@@ -39,6 +39,21 @@ class TestView(testtools.TestCase):
         self.assertEqual({'FPGA': 3}, self.view.units)
         self.assertEqual({}, host_view.View().units)
 
+    def test_what_leads_to_the_same(self):
+        one, two, other = self.view.devices
+        view = host_view.View(
+            devices=(
+                dataclasses.replace(one, subsystem='S1'),
+                dataclasses.replace(two, subsystem='S1'),
+                dataclasses.replace(other, subsystem='S2'),
+            )
+        )
+        first, second, third = self.handles
+        self.assertEqual({second}, view.beside(first).keys())
+        self.assertEqual({}, view.beside(third))
+        # That nothing is known of two is nothing that they share.
+        self.assertEqual({}, self.view.beside(first))
+
     def test_what_nobody_must_be_given(self):
         broken, disabled, _fine = self.handles
         self.assertEqual({broken}, self.view.unusable(None))

@@ -111,3 +111,44 @@ class TestUnused(drive_tree.DriveTestCase):
                 raise AssertionError
 
         self.assertRaises(FileNotFoundError, body)
+
+    def test_claimed_by_all_controllers_of_the_drive(self):
+        other = '0000:3e:00.0'
+        self.add(other, 'nvme')
+        self.plug(other)
+        directories = [
+            self.function.parent / each / 'nvme/nvme0'
+            for each in (drive_tree.ADDRESS, other)
+        ]
+        namespace = directories[1] / 'nvme0c0n1'
+        namespace.rename(directories[1] / 'nvme5n1')
+        (self.devices / 'nvme5n1').write_bytes(b'data')
+        drivers = self.root / 'bus/pci/drivers/nvme'
+        drivers.mkdir(parents=True, exist_ok=True)
+        for each in (drive_tree.ADDRESS, other):
+            (drivers / each).touch()
+        for nqns, names in (
+            ((None, None), {'nvme0n1'}),
+            (('nqn.x', None), {'nvme0n1'}),
+            (('nqn.x', 'nqn.y'), {'nvme0n1'}),
+            (('nqn.x', 'nqn.x'), {'nvme0n1', 'nvme5n1'}),
+        ):
+            for directory, nqn in zip(directories, nqns, strict=True):
+                if nqn is not None:
+                    (directory / 'subsysnqn').write_text(f'{nqn}\n')
+            self.assertEqual(names, self.claimed(), nqns)
+
+    def claimed(self):
+        opened = set()
+        os_open = os.open
+
+        def note(path, *more):
+            opened.add(os.path.basename(path))
+            return os_open(path, *more)
+
+        with (
+            fixtures.MonkeyPatch('os.open', note),
+            nvme_drive.drive(drive_tree.ADDRESS, drive_tree.SERIAL) as found,
+            nvme_drive.unused(found),
+        ):
+            return opened

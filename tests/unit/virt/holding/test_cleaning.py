@@ -87,6 +87,7 @@ class TestCleaner(testtools.TestCase):
         self.api, self.driver = Api(), Driver()
         self.drivers = {'fake': self.driver}
         self.held = set()
+        self.one_thing = set()
         self.in_guests = set()
         self.methods = {}
         self.blanked = []
@@ -119,6 +120,11 @@ class TestCleaner(testtools.TestCase):
             },
             drivers=dict.fromkeys((A, B), 'fake'),
             cleaned=frozenset({A, B, GONE}),
+            beside=lambda uuid: {
+                other: self.view.handles[other]
+                for other in self.one_thing - {uuid}
+                if uuid in self.one_thing
+            },
         )
 
     def check_unused(self, handle):
@@ -299,6 +305,19 @@ class TestCleaner(testtools.TestCase):
         self.cycle()
         self.assertEqual([], self.driver.began)
         self.held = set()
+        self.cycle()
+        self.assertEqual([A], self.driver.began)
+
+    def test_what_leads_to_the_same_as_a_held_one_is_never_touched(self):
+        """An older release has given away both ports of a drive."""
+        self.one_thing, self.held = {A, B}, {B}
+        self.api.release(A)
+        self.cycle()
+        self.cycle()
+        self.assertEqual([], self.driver.began)
+        self.assertIn('leads to the same', self.api.reasons[A])
+        self.held = set()
+        self.pass_s(cleaning.FIRST_RETRY_S)
         self.cycle()
         self.assertEqual([A], self.driver.began)
 

@@ -128,8 +128,8 @@ class AttachHandle:
         """Check that the device is still the same one.
 
         :param present: the handle as its host sees it now
-        :raises DeviceError: names both; another device is in its place, or it
-            is at another one.
+        :raises DeviceError: names both, and the cure; another device is in
+            its place, it has become another one, or it is at another place.
         """
         if self.address != present.address:
             raise exceptions.DeviceError(
@@ -137,9 +137,18 @@ class AttachHandle:
                 f'{self.address}'
             )
         if is_another(self.identity, present.identity):
+            serial = self.serial_number
             raise exceptions.DeviceError(
                 f'at {self.address} is {present.identity} now, not '
-                f'{self.identity}: another device was put in its place'
+                f'{self.identity}: '
+                + (
+                    'its firmware or its mode was changed, by its guest or on '
+                    'the host. Change it back, or delete the server'
+                    if serial and serial == present.serial_number
+                    else 'another device was put in its place, or its '
+                    'firmware was changed. Put it back as it was, or delete '
+                    'the server'
+                )
             )
 
 

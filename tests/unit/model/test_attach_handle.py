@@ -198,8 +198,46 @@ class TestAttachHandle(testtools.TestCase):
         error = self.assertRaises(
             exceptions.DeviceError, handle.check_same, other
         )
-        for text in ('0000:81:02.3', 'S2', 'S1'):
+        for text in ('0000:81:02.3', 'S2', 'S1', 'Put it back'):
             self.assertIn(text, str(error))
+
+    def test_a_device_that_has_become_another_one(self):
+        """Its serial number tells whether it is the same card."""
+        for before, now, told in (
+            # A ConnectX, of Ethernet and of InfiniBand.
+            (
+                '15b3:1021 class 0200 serial number S1',
+                '15b3:1021 class 0207 serial number S1',
+                'its mode was changed, by its guest',
+            ),
+            # FPGAs that their guests have flashed.
+            (
+                '10ee:5000 class 1200 serial number S1',
+                '10ee:9038 class 1200 serial number S1',
+                'its firmware or its mode was changed',
+            ),
+            (
+                '10ee:5000 class 1200',
+                '10ee:9038 class 1200',
+                'another device was put in its place, or its firmware',
+            ),
+            (
+                '15b3:1021 class 0200 serial number S1',
+                '15b3:1021 class 0207 serial number S2',
+                'another device was put in its place',
+            ),
+        ):
+            mine, present = (
+                attach_handle.AttachHandle(
+                    UUID, pci_address.PciAddress(0, 0x81, 0, 0), identity=each
+                )
+                for each in (before, now)
+            )
+            error = self.assertRaises(
+                exceptions.DeviceError, mine.check_same, present
+            )
+            for text in (before, now, told, 'or delete the server'):
+                self.assertIn(text, str(error))
 
     def test_a_mediated_device_gives_no_function(self):
         self.assertEqual(

@@ -21,12 +21,12 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import pages
+from nova_accel.db.rows import unit_states
 from nova_accel.model import hardware
 from nova_accel.model import paging
-from nova_accel.model import usability
+from nova_accel.model.units import unit_state
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -195,7 +195,7 @@ def _read(
                 _DEPLOYABLES.c.device_uuid,
                 _DEPLOYABLES.c.name,
                 _HANDLES.c.uuid,
-                *attach_handle.CONDITION,
+                *unit_states.CONDITION,
             )
             .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
             .where(*where, _HANDLES.c.unclean_since.is_not(None))
@@ -207,7 +207,9 @@ def _read(
                 {
                     'uuid': uuid,
                     'deployable': deployable,
-                    'reason': usability.Condition(*condition).unclean,
+                    'reason': unit_state.Condition(*condition).reason(
+                        unit_state.UNCLEAN
+                    ),
                 }
             )
     return list(devices.values())

@@ -27,7 +27,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import typed
 from nova_accel.model import explanation
-from nova_accel.model import usability
+from nova_accel.model.units import unit_state
 
 CONF = conf.CONF
 
@@ -139,22 +139,19 @@ def _all_units(
     found = [
         _units(deployable, None, 0) for deployable in deployables.values()
     ]
-    for uuid, is_in_use, is_clean, unclean_reason, amount in counted:
+    for uuid, *facts, amount in counted:
         # A deployable may have come between the two statements.
         if uuid in deployables:
             deployable = deployables[uuid]
             found.append(
                 _units(
                     deployable,
-                    explanation.IN_USE
-                    if is_in_use
-                    else usability.Condition(
+                    unit_state.Condition(
                         True,
                         deployable['status'],
                         deployable['fault'],
-                        bool(is_clean),
-                        unclean_reason,
-                    ).reason,
+                        *facts,
+                    ).reason(),
                     amount,
                 )
             )
@@ -165,9 +162,9 @@ def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """How many units of each deployable are alike."""
     alike = (
         _HANDLES.c.deployable_uuid,
-        _HANDLES.c.arq_uuid.is_not(None).label('is_in_use'),
         _HANDLES.c.unclean_since.is_(None).label('is_clean'),
         _HANDLES.c.unclean_reason,
+        _HANDLES.c.arq_uuid.is_not(None).label('is_held'),
     )
     return (
         sa.select(*alike, sa.func.count())

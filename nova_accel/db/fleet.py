@@ -26,10 +26,10 @@ from nova_accel.db import engine
 from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.db.rows import attach_handle
-from nova_accel.model import usability
+from nova_accel.db.rows import unit_states
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.fleet import host_drain
+from nova_accel.model.units import unit_state
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -68,7 +68,7 @@ _OF_UNITS = sa.select(
     _DEPLOYABLES.c.resource_class,
     _DEPLOYABLES.c.rp_uuid,
     _HANDLES.c.info,
-    *attach_handle.CONDITION,
+    *unit_states.CONDITION,
     *_ARQ,
 ).select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES).outerjoin(_ARQS))
 
@@ -99,7 +99,7 @@ _UNHELD = (
 
 #: Where a row of units has the condition, and where the ARQ.
 _CONDITION_AT = 6
-_ARQ_AT = _CONDITION_AT + len(attach_handle.CONDITION)
+_ARQ_AT = _CONDITION_AT + len(unit_states.CONDITION)
 
 
 #: A page ends before the host with which it would have more devices, units,
@@ -283,7 +283,7 @@ def _units(
                 resource_class,
                 rp_uuid,
                 '{domain}:{bus}:{device}.{function}'.format(**info),
-                usability.Condition(*row[_CONDITION_AT:_ARQ_AT]),
+                unit_state.Condition(*row[_CONDITION_AT:_ARQ_AT]),
                 None if arq[0] is None else fleet_sources.Arq(*arq),
             )
         )

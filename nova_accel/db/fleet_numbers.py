@@ -24,10 +24,10 @@ import sqlalchemy as sa
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import unit_states
 from nova_accel.model import arq_types
-from nova_accel.model import hardware
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import unit_state
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -36,8 +36,6 @@ _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 _PROGRAMMINGS = schema.PROGRAMMINGS
 _FINDINGS = schema.FINDINGS
-
-_State = fleet_numbers.UnitState
 
 _HOLDING = (arq_types.State.BOUND, arq_types.State.PROVISIONING)
 
@@ -102,7 +100,7 @@ def read(
     return fleet_numbers.Numbers(
         hosts=[fleet_numbers.Host(*row) for row in hosts],
         units={
-            (resource_class, _State(state)): amount
+            (resource_class, unit_state.State(state)): amount
             for resource_class, state, amount in units
         },
         devices=devices,
@@ -140,29 +138,8 @@ def _of_hosts(silence_s: int) -> sa.Select[Any]:
 
 
 def _of_units(silence_s: int) -> sa.Select[Any]:
-    """The number of units of each resource class in each state.
-
-    The rule is that of :class:`nova_accel.model.usability.Condition`. A silent
-    host comes before all that it has said, but an administrator's wish before
-    that.
-    """
-    is_unclean = _HANDLES.c.unclean_since.is_not(None)
-    state = sa.case(
-        (_HANDLES.c.arq_uuid.is_not(None), _State.USED.value),
-        (
-            _DEVICES.c.status != hardware.Status.ENABLED,
-            _State.DISABLED.value,
-        ),
-        (host.is_silent(silence_s), _State.HOST_SILENT.value),
-        (attach_handle.is_free(), _State.FREE.value),
-        (_DEVICES.c.fault.is_not(None), _State.FAULTY.value),
-        (
-            sa.and_(is_unclean, _HANDLES.c.unclean_reason.is_not(None)),
-            _State.CLEANING_FAILED.value,
-        ),
-        (is_unclean, _State.BEING_CLEANED.value),
-        else_=_State.GONE.value,
-    )
+    """The number of units of each resource class in each state."""
+    state = unit_states.state(host.is_silent(silence_s))
     each = (
         sa.select(_DEPLOYABLES.c.resource_class, state.label('state'))
         .select_from(

@@ -31,11 +31,10 @@ from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db import utc_datetime
-from nova_accel.db.rows import attach_handle
-from nova_accel.model import hardware
+from nova_accel.db.rows import unit_states
 from nova_accel.model import naming
-from nova_accel.model import usability
 from nova_accel.model.units import unit_changes
+from nova_accel.model.units import unit_state
 
 CONF = conf.CONF
 
@@ -43,6 +42,8 @@ _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
+
+_State = unit_state.State
 
 #: A step of the database's clock by no more than so many seconds loses no
 #: change.
@@ -56,15 +57,17 @@ _LASTS_S = 60
 _OF_HOST, _OTHER, _SILENT, _CLOCK = range(4)
 
 _TOTAL = sa.func.count(sa.case((_HANDLES.c.present, 1)))
-_FREE = sa.func.count(sa.case((attach_handle.is_unused(), 1)))
+_FREE = sa.func.count(sa.case((unit_states.is_unused(), 1)))
 _IN_USE = sa.func.count(
-    sa.case((sa.and_(_HANDLES.c.present, _HANDLES.c.arq_uuid.is_not(None)), 1))
+    sa.case((sa.and_(_HANDLES.c.present, unit_states.is_in(_State.USED)), 1))
 )
 
 #: Why no guest can have a unit of the device, in the words for tenants.
 _UNUSABLE = sa.case(
-    (_DEVICES.c.status != hardware.Status.ENABLED, usability.DISABLED),
-    (_DEVICES.c.fault.is_not(None), usability.FAULTY),
+    *(
+        (unit_states.is_in(state), unit_state.MEANINGS[state].public)
+        for state in unit_states.OF_DEVICE
+    )
 )
 
 
@@ -91,7 +94,7 @@ def _rows(
         _DEPLOYABLES.c.bitstream_id,
         sa.func.coalesce(total, 0).label('total'),
         sa.case(
-            (attach_handle.is_usable(), sa.func.coalesce(free, 0)), else_=0
+            (unit_states.is_usable(), sa.func.coalesce(free, 0)), else_=0
         ).label('free'),
         sa.func.coalesce(in_use, 0).label('in_use'),
         _UNUSABLE.label('unusable'),

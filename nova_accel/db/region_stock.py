@@ -24,7 +24,7 @@ from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.model import hardware
+from nova_accel.db.rows import unit_states
 from nova_accel.model import region_contents
 from nova_accel.model.units import stocking
 
@@ -54,11 +54,7 @@ _IS_USED = sa.exists().where(
     _SIBLINGS.c.device_uuid == _DEPLOYABLES.c.device_uuid,
     _SIBLINGS.c.region == _DEPLOYABLES.c.region,
     _HANDLES.c.deployable_uuid == _SIBLINGS.c.uuid,
-    sa.or_(
-        _HANDLES.c.arq_uuid.is_not(None),
-        _HANDLES.c.unclean_since.is_not(None),
-        sa.not_(_HANDLES.c.present),
-    ),
+    sa.not_(unit_states.is_unused()),
 )
 
 
@@ -89,8 +85,7 @@ def read_idle(silence_s: int) -> list[stocking.Region]:
         )
         .where(
             _DEPLOYABLES.c.region.is_not(None),
-            _DEVICES.c.status == hardware.Status.ENABLED,
-            _DEVICES.c.fault.is_(None),
+            unit_states.is_usable(),
             sa.not_(host.is_silent(silence_s)),
             sa.not_(_IS_USED),
         )

@@ -31,9 +31,10 @@ from nova_accel.model import failure_cause
 from nova_accel.model import finding
 from nova_accel.model import reason
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import unit_state
 
 _Numbers = fleet_numbers.Numbers
-_State = fleet_numbers.UnitState
+_State = unit_state.State
 
 _KINDS = tuple(str(kind) for kind in finding.Kind)
 

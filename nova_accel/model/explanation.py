@@ -28,9 +28,6 @@ from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.model.links import link_places
 
-#: The reason why a unit is not free: a guest has it.
-IN_USE = 'in use'
-
 #: The traits that all our providers have; hosts do not report them.
 _OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
 

@@ -30,7 +30,6 @@ from typing import NamedTuple
 from nova_accel.model import device_profile
 from nova_accel.model import explanation
 from nova_accel.model import naming
-from nova_accel.model import usability
 
 #: GPUs of a fabric, without ``accel:link``.
 _FABRIC = (
@@ -81,7 +80,8 @@ def alone(
     """Why the groups cannot be served, each by itself.
 
     :param groups: by their names
-    :param inventories: all that is known of the groups' resource classes
+    :param inventories: all that is known of the groups' resource classes, with
+        reasons for tenants
     :param joined: groups that are to be joined, by the name of the first one
     :returns: at most ``max_length`` characters, with the causes
     """
@@ -241,7 +241,7 @@ def _why_not_free(inventories: Sequence[explanation.Inventory]) -> str:
             if each.is_silent:
                 amounts[_SILENT] += amount
             elif why is not None:
-                amounts[usability.public(why)] += amount
+                amounts[why] += amount
     if len(amounts) == 1 and not free:
         [(why, amount)] = amounts.items()
         return (

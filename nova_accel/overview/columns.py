@@ -27,7 +27,7 @@ UNITS: dict[str, tuple[str, Callable[[fleet.Row], Any]]] = {
     'Device': ('device', lambda row: row.device.address),
     'Product': ('product', lambda row: row.device.product),
     'Part': ('part', lambda row: row.unit and row.unit.part),
-    'State': ('state', lambda row: str(row.state)),
+    'State': ('state', lambda row: row.state),
     'Server name': ('server_name', lambda row: row.server and row.server.name),
     'Flavor': ('flavor', lambda row: row.server and row.server.flavor),
     'Why': ('why', lambda row: row.why or None),

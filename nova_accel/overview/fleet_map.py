@@ -34,13 +34,13 @@ from nova_accel.model.fleet import fleet_findings
 #: The letter of a state beside its colour. The two states of a healthy fleet
 #: have none.
 LETTERS = {
-    fleet.State.USED: '',
-    fleet.State.FREE: '',
-    fleet.State.DRAINED: 'D',
-    fleet.State.UNCLEAN: 'C',
-    fleet.State.FAULTY: 'F',
-    fleet.State.UNKNOWN: '?',
-    fleet.State.GONE: 'G',
+    'used': '',
+    'free': '',
+    'drained': 'D',
+    'unclean': 'C',
+    'faulty': 'F',
+    'unknown': '?',
+    'gone': 'G',
 }
 
 #: The bar of more units is too narrow for letters, and to point at one of
@@ -177,7 +177,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _totals(rows: Iterable[fleet.Row]) -> Iterator[Total]:
-    counts: dict[tuple[str, str], collections.Counter[fleet.State]] = {}
+    counts: dict[tuple[str, str], collections.Counter[str]] = {}
     devices: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         key = (
@@ -194,9 +194,7 @@ def _totals(rows: Iterable[fleet.Row]) -> Iterator[Total]:
             *key,
             devices=len(devices[key]),
             used_percent=(
-                round(100 * counts[key][fleet.State.USED] / total)
-                if total
-                else 0
+                round(100 * counts[key]['used'] / total) if total else 0
             ),
             counts=[counts[key][state] for state in LETTERS],
         )
@@ -215,7 +213,7 @@ def _host(
     products = collections.Counter(
         some[0].device.product for some in by_device.values()
     )
-    used = sum(row.state is fleet.State.USED for row in rows)
+    used = sum(row.state == 'used' for row in rows)
     return Host(
         anchor,
         name,
@@ -242,7 +240,7 @@ def _words(
     alarms = collections.Counter(row.state for row in rows if row.is_alarm)
     kinds = dict.fromkeys(drift.kind for drift in amiss.drifts)
     if fleet_drift.Kind.GONE in kinds:
-        del alarms[fleet.State.GONE]
+        del alarms['gone']
     return [
         *map(str, kinds),
         *dict.fromkeys(found.what.kind for found in amiss.findings),
@@ -257,7 +255,7 @@ def _words(
 def _device(rows: Sequence[fleet.Row], amiss: _Amiss) -> Device:
     device = rows[0].device
     states = collections.Counter(
-        str(row.state) if row.unit is not None else f'{row.state}, no units'
+        row.state if row.unit is not None else f'{row.state}, no units'
         for row in rows
     )
     return Device(
@@ -285,7 +283,7 @@ def _server_name(row: fleet.Row) -> str:
 
 def _title(row: fleet.Row) -> str:
     """All that is known of a unit, for the one who points at it."""
-    lines = [f'{row.state}: {row.why}' if row.why else str(row.state)]
+    lines = [f'{row.state}: {row.why}' if row.why else row.state]
     if row.unit is not None:
         lines.append(f'{row.unit.part} {row.unit.address}')
         lines.append(f'unit {row.unit.uuid}')

@@ -23,9 +23,9 @@ import random
 from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model import usability
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.units import unit_state
 
 #: Product, resource class, units of a device, the name of its parts.
 PRODUCTS = (
@@ -167,7 +167,7 @@ class SimulatedFleet:
         self.providers.append(provider)
         self.allocations[provider.uuid] = {}
         is_clean = slot != 1 or host % 80 != 35
-        condition = usability.Condition(
+        condition = unit_state.Condition(
             True,
             device.status,
             device.fault,
@@ -197,7 +197,7 @@ class SimulatedFleet:
             amount = self._random.randint(1, 3)
             some, units = units[:amount], units[amount:]
             if self._random.random() < 0.7 and not any(
-                unit.condition.reason for unit in some
+                unit.condition.reason() for unit in some
             ):
                 some = self._server(host, some)
             booted += some
@@ -257,9 +257,7 @@ class SimulatedFleet:
                 self.unheld.append(arq)
             case fleet_drift.Kind.GONE:
                 self.units[place] = unit._replace(
-                    condition=usability.Condition(
-                        False, hardware.Status.ENABLED, None, True, None
-                    )
+                    condition=unit_state.Condition(is_present=False)
                 )
             case fleet_drift.Kind.UNCOUNTED:
                 del self.allocations[unit.rp_uuid][uuid]

@@ -65,7 +65,7 @@ class TestGetUnits(base.DatabaseTestCase):
         request = self.request()
         [arq] = host_arqs.acquire(request)
         for why in (
-            explanation_model.IN_USE,
+            'in use',
             'being cleaned',
             'not cleaned: stuck',
             'faulty: hot',

@@ -31,6 +31,7 @@ from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import programming_record
 from nova_accel.model.fleet import fleet_numbers as model
+from nova_accel.model.units import unit_state
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -40,7 +41,7 @@ SILENCE_S = 300
 WINDOW_S = 3600
 MOST = 1000
 
-_State = model.UnitState
+_State = unit_state.State
 
 
 class TestRead(base.DatabaseTestCase):
@@ -119,7 +120,7 @@ class TestRead(base.DatabaseTestCase):
             for unit in fleet.read(SILENCE_S).units
             if unit.arq is None
             and unit.resource_class == 'FPGA'
-            and unit.condition.reason is None
+            and unit.condition.reason() is None
         ]
         handles = schema.ATTACH_HANDLES
         for uuid, values in zip(
@@ -153,7 +154,7 @@ class TestRead(base.DatabaseTestCase):
         shown = fleet.read(SILENCE_S).units
         self.assertEqual(
             sum(
-                unit.arq is None and unit.condition.reason is not None
+                unit.arq is None and unit.condition.reason() is not None
                 for unit in shown
             ),
             sum(

@@ -22,7 +22,6 @@ from functional import one_server
 from nova_accel.cmd import cells
 from nova_accel.cmd import fleet_reading
 from nova_accel.model import naming
-from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.testing import devices
 
@@ -74,7 +73,7 @@ class TestFleet(one_server.OneServerTestCase):
         self.assertEqual(
             {'host1', 'host2'}, {host.name for host in found.hosts}
         )
-        mine = [row for row in found.rows if row.state is fleet.State.USED]
+        mine = [row for row in found.rows if row.state == 'used']
         self.assertEqual(
             sorted(arq['uuid'] for arq in self.arqs_before),
             sorted(row.arq.uuid for row in mine),

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq_types
-from nova_accel.model.fleet import fleet
+from nova_accel.model.units import unit_state
 
 Schema = scalars.Schema
 
@@ -263,7 +263,11 @@ _UNIT = _fields(
         'resource_class': _STRING,
         'rp_uuid': scalars.UUID,
         'address': _STRING,
-        'state': {'enum': [str(state) for state in fleet.State]},
+        'state': {
+            'enum': sorted(
+                {means.shown for means in unit_state.MEANINGS.values()}
+            )
+        },
         'why': _STRING,
         'is_present': {'type': 'boolean'},
         'is_clean': {'type': 'boolean'},

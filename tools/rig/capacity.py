@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import unit_states
 
 
 @engine.retried
@@ -26,7 +26,7 @@ def free_by_host() -> dict[str, int]:
     query = (
         sa.select(devices.c.hostname, sa.func.count(handles.c.id))
         .select_from(handles.join(schema.DEPLOYABLES).join(devices))
-        .where(attach_handle.is_free())
+        .where(unit_states.is_free())
         .group_by(devices.c.hostname)
     )
     with engine.reader() as connection:

@@ -33,56 +33,18 @@ from nova_accel.db import clock
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import per_row
-from nova_accel.model import hardware
+from nova_accel.db.rows import unit_states
 
 _TABLE = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES
 _DEVICES = schema.DEVICES
 _HOSTS = schema.HOSTS
 
-#: The fields of :class:`nova_accel.model.usability.Condition`, in a query that
-#: joins devices.
-CONDITION = (
-    _TABLE.c.present,
-    _DEVICES.c.status,
-    _DEVICES.c.fault,
-    _TABLE.c.unclean_since.is_(None),
-    _TABLE.c.unclean_reason,
-)
-
-_HANDLE_IS_FREE = (
-    _TABLE.c.arq_uuid.is_(None),
-    _TABLE.c.unclean_since.is_(None),
-    _TABLE.c.present,
-)
-_DEVICE_IS_USABLE = (
-    _DEVICES.c.status == hardware.Status.ENABLED,
-    _DEVICES.c.fault.is_(None),
-)
-
 _IS_CLEANED = (
     sa.select(_DEPLOYABLES.c.is_cleaned)
     .where(_DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid)
     .scalar_subquery()
 )
-
-
-def is_free() -> sa.ColumnElement[bool]:
-    """Whether a guest can have a handle, in a query that joins devices.
-
-    The rule is that of :class:`nova_accel.model.usability.Condition`.
-    """
-    return sa.and_(is_unused(), is_usable())
-
-
-def is_unused() -> sa.ColumnElement[bool]:
-    """The part of :func:`is_free` that depends on the handle itself."""
-    return sa.and_(*_HANDLE_IS_FREE)
-
-
-def is_usable() -> sa.ColumnElement[bool]:
-    """The part of :func:`is_free` that depends on the device."""
-    return sa.and_(*_DEVICE_IS_USABLE)
 
 
 def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
@@ -119,11 +81,11 @@ def _taking(amount: int) -> sa.Update:
         sa.update(_TABLE)
         .where(
             per_row.is_one(_TABLE.c.uuid, amount),
-            *_HANDLE_IS_FREE,
+            unit_states.is_unused(),
             sa.exists().where(
                 _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid,
                 _DEVICES.c.uuid == _DEPLOYABLES.c.device_uuid,
-                *_DEVICE_IS_USABLE,
+                unit_states.is_usable(),
             ),
         )
         .values(per_row.values(_TABLE.c.uuid, [_TABLE.c.arq_uuid], amount))

@@ -30,12 +30,12 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel.db import clock
 from nova_accel.db import schema
-from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import per_row
-from nova_accel.model import usability
+from nova_accel.db.rows import unit_states
 from nova_accel.model.units import free_units
 from nova_accel.model.units import handle_stock
+from nova_accel.model.units import unit_state
 
 CONF = conf.CONF
 
@@ -67,7 +67,7 @@ _KIND = (
     ).label('card'),
 )
 
-_IS_FREE = sa.case((attach_handle.is_free(), 1), else_=None)
+_IS_FREE = sa.case((unit_states.is_free(), 1), else_=None)
 
 
 def _amount(condition: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
@@ -88,7 +88,7 @@ _NUMBERED = sa.select(
     .over(
         partition_by=(*_SLOT, *_KIND),
         order_by=(
-            sa.case((attach_handle.is_free(), 0), else_=1),
+            sa.case((unit_states.is_free(), 0), else_=1),
             _HANDLES.c.uuid < sa.bindparam('first'),
             _HANDLES.c.uuid,
         ),
@@ -139,7 +139,7 @@ def _free(hosts: int, providers: int) -> sa.Select[Any]:
 def _not_taken(hosts: int, providers: int) -> sa.Select[Any]:
     """Why handles of so many hosts and providers cannot be used."""
     return (
-        sa.select(*_SLOT, *attach_handle.CONDITION)
+        sa.select(*_SLOT, *unit_states.CONDITION)
         .select_from(_ALL)
         .where(*_of_slots(hosts, providers), _HANDLES.c.arq_uuid.is_(None))
     )
@@ -237,9 +237,9 @@ def _unusable(
     """:param rows: as :func:`_not_taken` selects them"""
     reasons: dict[handle_stock.Slot, list[str]] = {}
     for row in rows:
-        reason = usability.Condition(
+        reason = unit_state.Condition(
             *row[len(handle_stock.Slot._fields) :]
-        ).reason
+        ).reason()
         if reason is not None:
             reasons.setdefault(
                 handle_stock.Slot(*row[: len(handle_stock.Slot._fields)]), []

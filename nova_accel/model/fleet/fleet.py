@@ -17,47 +17,48 @@ One function joins what the sources say. It reads nothing itself.
 """
 
 from collections.abc import Mapping
-import enum
+import dataclasses
 from typing import NamedTuple
 
-from nova_accel.model import hardware
-from nova_accel.model import usability
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import fleet_findings
 from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.units import unit_state
 
+_State = unit_state.State
 
-class State(enum.StrEnum):
-    """The state of a unit in one word."""
+#: The order in which the states of a unit are shown. A fault comes before the
+#: server that has the unit, which is shown in any case.
+_SHOWN = (
+    _State.HOST_SILENT,
+    _State.GONE,
+    _State.FAULTY,
+    _State.USED,
+    _State.DISABLED,
+    *unit_state.UNCLEAN,
+)
 
-    #: A server has it.
-    USED = 'used'
-    #: The next server can have it.
-    FREE = 'free'
-    #: An administrator has disabled its device, or drains its host.
-    DRAINED = 'drained'
-    #: It is to be cleaned, or that has failed.
-    UNCLEAN = 'unclean'
-    #: Its host finds its device sick.
-    FAULTY = 'faulty'
-    #: Its host is silent, or names no units of the device.
-    UNKNOWN = 'unknown'
-    #: Its host does not find it any more.
-    GONE = 'gone'
+_ALARMS = (
+    _State.HOST_SILENT,
+    _State.GONE,
+    _State.FAULTY,
+    _State.CLEANING_FAILED,
+)
 
 
 class Row(NamedTuple):
     """A unit, who has it, and what it is.
 
-    A device without units has one row without ``unit``. ``why`` says more of
-    the state, empty where there is no more to say. ``is_alarm`` says that
-    somebody should look at it: what an administrator wants is none, and a unit
-    that is being cleaned neither.
+    A device without units has one row without ``unit``. ``state`` is the word
+    of a state of :data:`nova_accel.model.units.unit_state.MEANINGS`. ``why``
+    says more of it, empty where there is no more to say. ``is_alarm`` says
+    that somebody should look at it: what an administrator wants is none, and
+    a unit that is being cleaned neither.
     """
 
     device: fleet_sources.Device
     unit: fleet_sources.Unit | None
-    state: State
+    state: str
     why: str
     is_alarm: bool
     server: fleet_sources.Server | None
@@ -132,62 +133,50 @@ def _row(
     servers: Mapping[str, fleet_sources.Server],
 ) -> Row:
     state, why = state_of(unit.condition, unit.arq is not None, host)
-    return Row(
-        device,
-        unit,
-        state,
-        why,
-        state in (State.FAULTY, State.UNKNOWN, State.GONE)
-        or (
-            state is State.UNCLEAN
-            and unit.condition.unclean_reason is not None
-        ),
-        (
-            None
-            if unit.arq is None or unit.arq.instance_uuid is None
-            else servers.get(unit.arq.instance_uuid)
-        ),
-    )
+    server = None
+    if unit.arq is not None and unit.arq.instance_uuid is not None:
+        server = servers.get(unit.arq.instance_uuid)
+    return Row(device, unit, shown(state), why, state in _ALARMS, server)
+
+
+def shown(state: unit_state.State) -> str:
+    """The word of a state in the fleet."""
+    return unit_state.MEANINGS[state].shown
 
 
 def state_of(
-    condition: usability.Condition, is_held: bool, host: fleet_sources.Host
-) -> tuple[State, str]:
+    condition: unit_state.Condition, is_held: bool, host: fleet_sources.Host
+) -> tuple[unit_state.State, str]:
     """The state of a unit, and more of it, empty if there is no more to say.
 
     :param is_held: whether an ARQ has it
     :param host: the one that it is on
     """
-    is_disabled = condition.status != hardware.Status.ENABLED
-    why = condition.reason or ''
+    is_disabled = condition.reason([_State.DISABLED]) is not None
+    why = condition.reason() or ''
     if is_disabled and host.drain is not None:
         why = host.drain.words
     if host.is_away and is_disabled and not is_held:
         # It may be off, as nobody needs it.
-        return State.DRAINED, f'{why}; it is silent'
-    if host.is_silent:
-        return State.UNKNOWN, 'its host is silent'
-    if not condition.is_present:
-        return State.GONE, 'gone from its host'
-    if condition.fault is not None:
-        return State.FAULTY, condition.fault
-    if is_held:
-        return State.USED, why
-    if is_disabled:
-        return State.DRAINED, why
-    if not condition.is_clean:
-        return State.UNCLEAN, why
-    return State.FREE, why
+        return _State.DISABLED, f'{why}; it is silent'
+    state = dataclasses.replace(
+        condition, is_held=is_held, is_silent=host.is_silent
+    ).state(_SHOWN)
+    if state in (_State.HOST_SILENT, _State.GONE):
+        why = unit_state.MEANINGS[state].text
+    elif state is _State.FAULTY:
+        why = condition.fault or ''
+    return state, why
 
 
 def _bare(device: fleet_sources.Device, host: fleet_sources.Host) -> Row:
     """The row of a device of which nothing can be handed out."""
     state, why = state_of(
-        usability.Condition(True, device.status, device.fault, True, None),
+        unit_state.Condition(status=device.status, fault=device.fault),
         False,
         host,
     )
-    is_alarm = state in (State.UNKNOWN, State.FAULTY)
-    if state is State.FREE:
-        state, why = State.UNKNOWN, 'it has no units'
-    return Row(device, None, state, why, is_alarm, None)
+    word = shown(state)
+    if state is _State.FREE:
+        word, why = shown(_State.HOST_SILENT), 'it has no units'
+    return Row(device, None, word, why, state in _ALARMS, None)

@@ -25,12 +25,17 @@ from typing import NamedTuple
 
 from nova_accel.model import arq_types
 from nova_accel.model import drift
-from nova_accel.model import hardware
 from nova_accel.model import reason
 from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.units import unit_state
+
+_State = unit_state.State
 
 #: How many ARQs a text names.
 _NAMED = 2
+
+#: The states of a unit that no server is given, cleaned or not.
+_NOT_OFFERED = (_State.DISABLED, _State.FAULTY, _State.GONE)
 
 
 class Kind(enum.StrEnum):
@@ -241,7 +246,7 @@ class _Comparison:
         ] = defaultdict(list)
         for unit in self._ours.units:
             hostname, address = self._devices[unit.device_uuid].place
-            if unit.arq is None and not _is_offered(unit):
+            if unit.arq is None and unit.condition.reason(_NOT_OFFERED):
                 continue
             # The server may have the card with all its functions.
             for place in dict.fromkeys((unit.address, address)):
@@ -429,15 +434,6 @@ def _drift(
         says,
         but,
         remedy,
-    )
-
-
-def _is_offered(unit: fleet_sources.Unit) -> bool:
-    condition = unit.condition
-    return (
-        condition.is_present
-        and condition.fault is None
-        and condition.status == hardware.Status.ENABLED
     )
 
 

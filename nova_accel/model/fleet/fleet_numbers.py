@@ -20,8 +20,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-import enum
 import math
+
+from nova_accel.model.units import unit_state
+
+_State = unit_state.State
 
 #: How many of the newest bindings and programmings are looked at.
 RECENT = 1000
@@ -38,26 +41,9 @@ OTHERS = 'others'
 PERCENTILES = (50, 90, 100)
 
 
-class UnitState(enum.StrEnum):
-    """Whether a guest can have a unit, and why not."""
-
-    USED = 'used'
-    FREE = 'free'
-    #: An administrator has disabled the device.
-    DISABLED = 'disabled'
-    HOST_SILENT = 'host_silent'
-    FAULTY = 'faulty'
-    CLEANING_FAILED = 'cleaning_failed'
-    BEING_CLEANED = 'being_cleaned'
-    #: Its host does not report it any more.
-    GONE = 'gone'
-
-
 #: Why nobody can have a unit that nobody has.
 UNUSABLE = tuple(
-    state
-    for state in UnitState
-    if state not in (UnitState.USED, UnitState.FREE)
+    state for state in _State if state not in (_State.USED, _State.FREE)
 )
 
 
@@ -104,7 +90,7 @@ class Numbers:
     """
 
     hosts: Sequence[Host]
-    units: Mapping[tuple[str, UnitState], int]
+    units: Mapping[tuple[str, _State], int]
     devices: int
     faulty_devices: int
     arqs: Mapping[str, int]
@@ -122,13 +108,13 @@ class Numbers:
         return sum(
             amount
             for (_class, state), amount in self.units.items()
-            if state is UnitState.USED
+            if state is _State.USED
         )
 
 
 def by_class(
-    units: Mapping[tuple[str, UnitState], int], most: int = MAX_CLASSES
-) -> dict[str, dict[UnitState, int]]:
+    units: Mapping[tuple[str, _State], int], most: int = MAX_CLASSES
+) -> dict[str, dict[_State, int]]:
     """The number of units in each state, by resource class.
 
     Only the classes with most units have a line of their own if there are too
@@ -140,7 +126,7 @@ def by_class(
     ordered = sorted(totals, key=lambda name: (-totals[name], name))
     own = set(ordered[:most])
     found = {
-        name: dict.fromkeys(UnitState, 0)
+        name: dict.fromkeys(_State, 0)
         for name in (*ordered[:most], *([OTHERS] if ordered[most:] else []))
     }
     for (resource_class, state), amount in units.items():

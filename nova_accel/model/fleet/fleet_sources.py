@@ -27,8 +27,8 @@ from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
-from nova_accel.model import usability
 from nova_accel.model.fleet import host_drain
+from nova_accel.model.units import unit_state
 
 
 class Host(NamedTuple):
@@ -113,7 +113,7 @@ class Unit(NamedTuple):
     resource_class: str
     rp_uuid: str
     address: str
-    condition: usability.Condition
+    condition: unit_state.Condition
     arq: Arq | None
 
 

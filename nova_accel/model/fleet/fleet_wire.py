@@ -20,10 +20,10 @@ from typing import Any
 
 from nova_accel.model import arq_types
 from nova_accel.model import finding
-from nova_accel.model import usability
 from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.fleet import host_drain
+from nova_accel.model.units import unit_state
 
 _Json = dict[str, Any]
 
@@ -100,7 +100,7 @@ def _unit(unit: fleet_sources.Unit, host: fleet_sources.Host) -> _Json:
         'resource_class': unit.resource_class,
         'rp_uuid': unit.rp_uuid,
         'address': unit.address,
-        'state': str(state),
+        'state': fleet.shown(state),
         'why': why,
         'is_present': unit.condition.is_present,
         'is_clean': unit.condition.is_clean,
@@ -185,7 +185,7 @@ def _parse_unit(
         told['resource_class'],
         told['rp_uuid'],
         told['address'],
-        usability.Condition(
+        unit_state.Condition(
             told['is_present'],
             device.status,
             device.fault,

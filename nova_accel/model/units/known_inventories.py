@@ -16,8 +16,11 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 
 from nova_accel.model import explanation
-from nova_accel.model import usability
 from nova_accel.model.units import unit_changes
+from nova_accel.model.units import unit_state
+
+_IN_USE = unit_state.MEANINGS[unit_state.State.USED].public
+_NOT_CLEAN = unit_state.MEANINGS[unit_state.State.BEING_CLEANED].public
 
 
 def made_of(
@@ -46,8 +49,8 @@ def made_of(
         rest = each.total - each.in_use - each.free
         for why, amount in (
             (None, each.free),
-            (explanation.IN_USE, each.in_use),
-            (each.unusable or usability.NOT_CLEAN, rest),
+            (_IN_USE, each.in_use),
+            (each.unusable or _NOT_CLEAN, rest),
         ):
             if amount > 0:
                 amounts[why] = amounts.get(why, 0) + amount
@@ -76,6 +79,4 @@ def _claim(amounts: dict[str | None, int], claimed: int) -> None:
         amounts[None] -= taken
         if not amounts[None]:
             del amounts[None]
-        amounts[explanation.IN_USE] = (
-            amounts.get(explanation.IN_USE, 0) + taken
-        )
+        amounts[_IN_USE] = amounts.get(_IN_USE, 0) + taken

@@ -18,8 +18,9 @@ from typing import Any
 
 from nova_accel.model import failure_cause
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import unit_state
 
-_State = fleet_numbers.UnitState
+_State = unit_state.State
 
 ARQ = fleet_numbers.BoundArq(
     uuid='1' * 36,

@@ -17,9 +17,10 @@ import testtools
 
 from nova_accel.metrics import families
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import unit_state
 from unit.metrics import numbers
 
-_State = fleet_numbers.UnitState
+_State = unit_state.State
 
 
 def _samples(

@@ -171,7 +171,7 @@ def _too_few(cloud: Cloud) -> Shortage:
     )
 
 
-def _all(why: str, word: str) -> Callable[[Cloud], Shortage]:
+def _all(why: str) -> Callable[[Cloud], Shortage]:
     """All units that suit are not free, for one reason."""
 
     def make(cloud: Cloud) -> Shortage:
@@ -182,9 +182,7 @@ def _all(why: str, word: str) -> Callable[[Cloud], Shortage]:
             total += amount
         cloud.add_unsuited()
         return cloud.shortage(
-            f'all {total} are {word}'
-            if total > 1
-            else f'the only one is {word}'
+            f'all {total} are {why}' if total > 1 else f'the only one is {why}'
         )
 
     return make
@@ -198,8 +196,8 @@ def _silent(cloud: Cloud) -> Shortage:
 
 
 def _mixed(cloud: Cloud) -> Shortage:
-    cloud.add({explanation.IN_USE: cloud.enough() + 20})
-    cloud.add({'faulty: the fan of compute-1': cloud.enough()})
+    cloud.add({'in use': cloud.enough() + 20})
+    cloud.add({'faulty': cloud.enough()})
     cloud.add_unsuited()
     [used, faulty, *_others] = cloud.inventories
     return cloud.shortage(
@@ -210,7 +208,7 @@ def _mixed(cloud: Cloud) -> Shortage:
 def _too_few_free(cloud: Cloud) -> Shortage:
     cloud.wanted = cloud.random.randint(2, 5)
     free = cloud.random.randint(1, cloud.wanted - 1)
-    cloud.add({None: free, explanation.IN_USE: cloud.wanted})
+    cloud.add({None: free, 'in use': cloud.wanted})
     cloud.add_unsuited()
     return cloud.shortage(
         f'{cloud.wanted} in use', f'nearest: {free} free at one place'
@@ -246,11 +244,10 @@ CAUSES: dict[str, Callable[[Cloud], Shortage]] = {
     'forbidden trait': _forbidden_trait,
     'traits apart': _traits_apart,
     'too few': _too_few,
-    'in use': _all(explanation.IN_USE, 'in use'),
-    'being cleaned': _all('being cleaned', 'not clean'),
-    'not cleaned': _all('not cleaned: compute-1: I/O error', 'not clean'),
-    'faulty': _all('faulty: compute-1 is on fire', 'faulty'),
-    'disabled': _all('disabled by an administrator', 'disabled'),
+    'in use': _all('in use'),
+    'not clean': _all('not clean'),
+    'faulty': _all('faulty'),
+    'disabled': _all('disabled'),
     'silent': _silent,
     'mixed': _mixed,
     'too few free': _too_few_free,

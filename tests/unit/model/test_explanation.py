@@ -47,10 +47,10 @@ class TestInventories(testtools.TestCase):
         [pool] = explanation.inventories(
             [
                 units(3),
-                units(2, explanation.IN_USE),
+                units(2, 'in use'),
                 units(
                     1,
-                    explanation.IN_USE,
+                    'in use',
                     device_uuid='other',
                     traits=frozenset({'CUSTOM_B'}),
                 ),
@@ -70,7 +70,7 @@ class TestInventories(testtools.TestCase):
                     }
                 ),
                 ('device', 'other'),
-                {None: 3, explanation.IN_USE: 3},
+                {None: 3, 'in use': 3},
             ),
             pool,
         )
@@ -144,7 +144,7 @@ class TestExplain(testtools.TestCase):
         self.assertEqual(
             [('1 are wanted and 0 are free (1 in use)',)],
             self.reasons(
-                device_profile.Group({'FPGA': 1}), units(1, explanation.IN_USE)
+                device_profile.Group({'FPGA': 1}), units(1, 'in use')
             ),
         )
 
@@ -154,7 +154,7 @@ class TestExplain(testtools.TestCase):
             self.reasons(
                 device_profile.Group({'FPGA': 2}),
                 units(),
-                units(3, explanation.IN_USE),
+                units(3, 'in use'),
                 units(1, 'faulty: hot'),
             ),
         )
@@ -179,9 +179,7 @@ class TestExplainLinks(testtools.TestCase):
                     ),
                     **fields,
                 ),
-                units(
-                    2 - amount, explanation.IN_USE, rp_uuid=f'pair-{number}'
-                ),
+                units(2 - amount, 'in use', rp_uuid=f'pair-{number}'),
             )
         ]
         group = device_profile.Group({'FPGA': joined}, link='nvlink')

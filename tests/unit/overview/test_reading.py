@@ -17,10 +17,9 @@ from typing import Any
 import testtools
 
 from nova_accel.model import arq_types
-from nova_accel.model import hardware
-from nova_accel.model import usability
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.units import unit_state
 from nova_accel.overview import reading
 
 Kind = fleet_drift.Kind
@@ -64,9 +63,7 @@ class _Sources:
                     'FPGA',
                     rp_uuid,
                     '0:0',
-                    usability.Condition(
-                        True, hardware.Status.ENABLED, None, True, None
-                    ),
+                    unit_state.Condition(),
                     holder,
                 )
                 for rp_uuid, holder in ((MINE, arq), (FREE, None))

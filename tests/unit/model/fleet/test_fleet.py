@@ -11,22 +11,18 @@
 # under the License.
 
 
-import dataclasses
 import datetime
 from typing import Any
 
 import testtools
 
 from nova_accel.model import hardware
-from nova_accel.model import usability
 from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import host_drain
+from nova_accel.model.units import unit_state
 from nova_accel.testing import simulated_fleet
 
-State = fleet.State
-
-CLEAN = usability.Condition(True, hardware.Status.ENABLED, None, True, None)
 _UNTIL = datetime.datetime(2026, 11, 24, 6, tzinfo=datetime.UTC)
 MAINTAINING = hardware.Status.MAINTAINING
 
@@ -47,7 +43,7 @@ class TestJoin(testtools.TestCase):
             if (unit.arq is not None) == is_held
         )
         self.simulated.units[place] = unit._replace(
-            condition=dataclasses.replace(CLEAN, **condition)
+            condition=unit_state.Condition(**condition)
         )
         return next(
             row
@@ -74,7 +70,7 @@ class TestJoin(testtools.TestCase):
 
     def test_who_has_it(self) -> None:
         row = self.row_of(True)
-        self.assertIs(State.USED, row.state)
+        self.assertEqual('used', row.state)
         assert row.arq is not None and row.server is not None
         self.assertIs(
             self.simulated.servers[row.arq.instance_uuid or ''], row.server
@@ -82,21 +78,21 @@ class TestJoin(testtools.TestCase):
         self.assertIsNone(self.row_of(False).server)
 
     def test_states(self) -> None:
-        cases: tuple[tuple[bool, dict[str, Any], State, bool], ...] = (
-            (False, {}, State.FREE, False),
-            (True, {}, State.USED, False),
-            (False, {'status': MAINTAINING}, State.DRAINED, False),
-            (True, {'status': MAINTAINING}, State.USED, False),
-            (False, {'is_clean': False}, State.UNCLEAN, False),
+        cases: tuple[tuple[bool, dict[str, Any], str, bool], ...] = (
+            (False, {}, 'free', False),
+            (True, {}, 'used', False),
+            (False, {'status': MAINTAINING}, 'drained', False),
+            (True, {'status': MAINTAINING}, 'used', False),
+            (False, {'is_clean': False}, 'unclean', False),
             (
                 False,
                 {'is_clean': False, 'unclean_reason': 'stuck'},
-                State.UNCLEAN,
+                'unclean',
                 True,
             ),
-            (False, {'fault': 'hot'}, State.FAULTY, True),
-            (True, {'fault': 'hot'}, State.FAULTY, True),
-            (True, {'is_present': False}, State.GONE, True),
+            (False, {'fault': 'hot'}, 'faulty', True),
+            (True, {'fault': 'hot'}, 'faulty', True),
+            (True, {'is_present': False}, 'gone', True),
         )
         for is_held, condition, state, is_alarm in cases:
             row = self.row_of(is_held, **condition)
@@ -112,7 +108,7 @@ class TestJoin(testtools.TestCase):
             host._replace(is_silent=True) for host in self.simulated.hosts
         ]
         self.assertEqual(
-            {(State.UNKNOWN, True)},
+            {('unknown', True)},
             {(row.state, row.is_alarm) for row in self.join().rows},
         )
 
@@ -127,31 +123,31 @@ class TestJoin(testtools.TestCase):
     def test_drained_hosts(self) -> None:
         self.drain()
         row = self.row_of(False, status=MAINTAINING)
-        self.assertEqual((State.DRAINED, False), (row.state, row.is_alarm))
+        self.assertEqual(('drained', False), (row.state, row.is_alarm))
         self.assertEqual(
             'its host is drained until 2026-11-24 06:00 UTC: new fans', row.why
         )
         row = self.row_of(True, status=MAINTAINING)
-        self.assertEqual((State.USED, False), (row.state, row.is_alarm))
+        self.assertEqual(('used', False), (row.state, row.is_alarm))
         self.assertIn('new fans', row.why)
         # An administrator has enabled it meanwhile.
         row = self.row_of(False)
-        self.assertEqual((State.FREE, ''), (row.state, row.why))
+        self.assertEqual(('free', ''), (row.state, row.why))
         row = self.row_of(False, status=MAINTAINING, fault='hot')
-        self.assertEqual((State.FAULTY, True), (row.state, row.is_alarm))
+        self.assertEqual(('faulty', True), (row.state, row.is_alarm))
 
     def test_drained_hosts_that_are_off(self) -> None:
         """That is wanted until the end, unless a server is there."""
         for is_overdue, is_held, state in (
-            (False, False, State.DRAINED),
-            (False, True, State.UNKNOWN),
-            (True, False, State.UNKNOWN),
-            (True, True, State.UNKNOWN),
+            (False, False, 'drained'),
+            (False, True, 'unknown'),
+            (True, False, 'unknown'),
+            (True, True, 'unknown'),
         ):
             self.drain(is_overdue, is_silent=True)
             row = self.row_of(is_held, status=MAINTAINING)
-            self.assertIs(state, row.state)
-            self.assertEqual(state is State.UNKNOWN, row.is_alarm)
+            self.assertEqual(state, row.state)
+            self.assertEqual(state == 'unknown', row.is_alarm)
         self.drain(is_silent=True)
         self.assertTrue(
             self.row_of(False, status=MAINTAINING).why.endswith('silent')
@@ -164,8 +160,8 @@ class TestJoin(testtools.TestCase):
             for device in self.simulated.devices.values()
         }
         for is_overdue, state in (
-            (False, State.DRAINED),
-            (True, State.UNKNOWN),
+            (False, 'drained'),
+            (True, 'unknown'),
         ):
             self.drain(is_overdue, is_silent=True)
             self.assertEqual(
@@ -176,10 +172,10 @@ class TestJoin(testtools.TestCase):
     def test_devices_without_units(self) -> None:
         self.simulated.units, self.simulated.servers = [], {}
         (one, *_rest) = self.simulated.devices.values()
-        cases: tuple[tuple[dict[str, Any], State, bool], ...] = (
-            ({}, State.UNKNOWN, False),
-            ({'fault': 'hot'}, State.FAULTY, True),
-            ({'status': MAINTAINING}, State.DRAINED, False),
+        cases: tuple[tuple[dict[str, Any], str, bool], ...] = (
+            ({}, 'unknown', False),
+            ({'fault': 'hot'}, 'faulty', True),
+            ({'status': MAINTAINING}, 'drained', False),
         )
         for change, state, is_alarm in cases:
             self.simulated.devices = {one.uuid: one._replace(**change)}

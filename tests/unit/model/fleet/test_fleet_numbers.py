@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import unit_state
 
-_State = fleet_numbers.UnitState
+_State = unit_state.State
 
 _UNITS = st.dictionaries(
     st.tuples(

@@ -80,7 +80,7 @@ class TestWire(testtools.TestCase):
     def test_a_unit_has_its_state_in_one_word(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(800)
         states = {
-            row.unit.uuid: (str(row.state), row.why)
+            row.unit.uuid: (row.state, row.why)
             for row in fleet.join(simulated.ours, simulated.nova).rows
             if row.unit is not None
         }

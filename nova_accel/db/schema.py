@@ -92,8 +92,7 @@ HOSTS = _table(
     # attach handles are unclean.
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
     # When its devices, their contents or their faults, its orders or its
-    # absent handles changed; None in a row that an older release has written.
-    # A report that has nothing new leaves it.
+    # absent handles changed. A report that has nothing new leaves it.
     sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),
     # Since when it is drained, None if it is not; the user id of who has asked
     # for it last, why, and until when, if that is known.
@@ -193,7 +192,7 @@ ARQS = _table(
     # Why its attach handle was chosen, for administrators.
     sa.Column('chosen_because', sa.String(255)),
     # How long the call that bound it, or failed to, had taken until then, in
-    # milliseconds; None if nobody has, or an older release.
+    # milliseconds; None if no call has.
     sa.Column('bind_ms', sa.Integer),
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'),

@@ -52,13 +52,6 @@ def create_index(table: str, *columns: str) -> None:
         op.create_index(name, table, list(columns))
 
 
-def drop_index(table: str, *columns: str) -> None:
-    name = f'ix_{table}_{"_".join(columns)}'
-    there = sa.inspect(op.get_bind()).get_indexes(table)
-    if name in [each['name'] for each in there]:
-        op.drop_index(name, table)
-
-
 def unique(table: str, *columns: str) -> sa.UniqueConstraint:
     return sa.UniqueConstraint(
         *columns, name=f'uq_{table}_{"_".join(columns)}'

@@ -13,6 +13,7 @@
 import subprocess
 import sys
 
+from db import next_release
 import testtools
 
 from nova_accel.db import migration
@@ -24,9 +25,12 @@ class TestNewest(testtools.TestCase):
         self.assertEqual(migration.newest(), schema_version.NEWEST)
 
     def test_older_ones_are_known_and_newer_ones_are_not(self) -> None:
-        self.assertTrue(migration.is_known('4f1c0a7d9e52'))
         self.assertTrue(migration.is_known(schema_version.NEWEST))
-        self.assertFalse(migration.is_known('of-the-next-release'))
+        self.assertFalse(migration.is_known(next_release.VERSION))
+        self.useFixture(next_release.NextRelease())
+        self.assertTrue(migration.is_known(schema_version.NEWEST))
+        self.assertTrue(migration.is_known(next_release.VERSION))
+        self.assertEqual(next_release.VERSION, migration.newest())
 
     def test_alembic_is_not_imported(self) -> None:
         code = (

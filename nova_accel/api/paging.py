@@ -35,7 +35,7 @@ from nova_accel.model import paging
 CONF = conf.CONF
 
 #: The microversion from which on all lists have pages.
-SINCE = '2.6'
+SINCE = '2.4'
 
 #: The arguments of a list that has pages.
 ARGUMENTS: Mapping[str, route.Argument] = {

@@ -23,7 +23,7 @@ OPTS: list[cfg.Opt] = [
         min=1,
         help="""
 The longest list of the accelerator API that clients cannot ask for in pages:
-lists of attributes, and all lists with microversions before 2.6. A longer list
+lists of attributes, and all lists with microversions before 2.4. A longer list
 is refused with 400, so that no request fills the memory of a process. A page
 has 1000 entries at most.
 """,

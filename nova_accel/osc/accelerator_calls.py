@@ -25,8 +25,7 @@ from osc_lib import exceptions
 
 from nova_accel.model import reason
 
-#: The microversion with the calls for the whole cloud.
-MICROVERSION = '2.9'
+_MICROVERSION = '2.4'
 
 #: The most characters of a refusal that are shown.
 _MAX_WORDS = 2000
@@ -44,21 +43,19 @@ def call(
     client: ks_adapter.Adapter,
     method: str,
     path: str,
-    version: str = MICROVERSION,
     **arguments: Any,
 ) -> Any:
     """The JSON of an answer, None if it has none.
 
     :param client: of the service type ``accelerator``
     :param path: below the version, for example ``/devices``
-    :param version: the microversion that has the call
     :param arguments: ``json`` for the body, ``params`` for the query
     :raises CommandError: the API refuses it; the text has its words.
     """
     response = client.request(
         path,
         method,
-        microversion=version,
+        microversion=_MICROVERSION,
         raise_exc=False,
         headers={'Accept': 'application/json'},
         **arguments,
@@ -84,7 +81,6 @@ def pages(
     path: str,
     name: str,
     query: dict[str, str] | None = None,
-    version: str = MICROVERSION,
 ) -> Iterator[Any]:
     """Read all pages of a list: the values below its name, page by page.
 
@@ -95,7 +91,7 @@ def pages(
     asked = dict(query or {})
     known = set()
     while True:
-        body = call(client, 'GET', path, version, params=asked)
+        body = call(client, 'GET', path, params=asked)
         try:
             page, marker = body[name], _marker(body.get(f'{name}_links', ()))
         except (AttributeError, LookupError, TypeError, ValueError) as error:

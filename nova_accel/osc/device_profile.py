@@ -19,9 +19,6 @@ from urllib import parse
 from nova_accel.osc import accelerator_calls
 from nova_accel.overview import explaining
 
-#: The microversion from which on an explanation has pages.
-_MICROVERSION = '2.8'
-
 
 class Explain(explaining.Explain):
     def rows(
@@ -33,7 +30,6 @@ class Explain(explaining.Explain):
                 f'/device_profiles/{parse.quote(profile, "")}/explain',
                 'explain',
                 {} if hostname is None else {'hostname': hostname},
-                _MICROVERSION,
             )
         )
 

@@ -37,7 +37,7 @@ class ClientTestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
 
     def a_deployable(self):
         """An FPGA region of the host that can be programmed."""
-        self.accelerator.microversion = '2.5'
+        self.accelerator.microversion = '2.4'
         return next(
             deployable
             for deployable in self.accelerator.get('/deployables')[

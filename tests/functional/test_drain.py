@@ -65,7 +65,7 @@ class DrainTestCase(test_live_migration.LiveMigrationTestCase):
         )
 
     def undrain(self):
-        self.accelerator.microversion = '2.9'
+        self.accelerator.microversion = '2.4'
         self.accelerator.delete('/hosts/host1/drain')
 
     def boot_three(self):

@@ -337,8 +337,7 @@ def _shown(
         'links': representation.link(req, 'accelerator_requests', arq['uuid']),
         **representation.times(arq),
     }
-    if microversion.is_at_least(req, '2.6'):
+    if microversion.is_at_least(req, '2.4'):
         shown['reason'] = arq['reason']
-    if microversion.is_at_least(req, '2.7'):
         shown['chosen_because'] = arq['chosen_because']
     return shown

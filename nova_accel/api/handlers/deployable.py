@@ -144,7 +144,7 @@ def _shown(
         + representation.bookmark(req, 'deployables', deployable['uuid']),
         **representation.times(deployable),
     }
-    if microversion.is_at_least(req, '2.5'):
+    if microversion.is_at_least(req, '2.4'):
         shown['hostname'] = deployable['hostname']
         shown['device_uuid'] = deployable['device_uuid']
         shown['region'] = deployable['region']

@@ -21,10 +21,8 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import request
-from nova_accel.api import route
 from nova_accel.api.handlers import device_profile as device_profile_handler
 from nova_accel.db import explanation as explanation_db
 from nova_accel.model import device_profile
@@ -41,15 +39,11 @@ _MAX_BYTES = 768 * 1024
 
 @dataclasses.dataclass(frozen=True)
 class _Asked:
-    """Which hosts a client asks for.
-
-    :ivar is_whole: whether the client knows no pages and asks for all hosts
-    """
+    """Which hosts a client asks for."""
 
     limit: int
-    after: str | None = None
-    hostname: str | None = None
-    is_whole: bool = False
+    after: str | None
+    hostname: str | None
 
 
 def explain_device_profile(req: webob.Request) -> webob.Response:
@@ -64,16 +58,11 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
         asked.after,
         asked.hostname,
     )
-    if asked.is_whole:
-        paging.check_length(
-            hostnames, f'ask for pages (microversion {_since(req)})'
-        )
     shown, last = _shown(
         profile['groups'],
         groups,
         hostnames,
         explanation.inventories(units),
-        None if asked.is_whole else _MAX_BYTES,
     )
     body: dict[str, Any] = {
         'explain': {
@@ -82,27 +71,20 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
             'groups': shown,
         }
     }
-    if not asked.is_whole and last is not None:
-        is_cut = last != hostnames[-1] or len(hostnames) == asked.limit
-        if is_cut:
-            body['explain_links'] = paging.next_links(
-                req,
-                f'device_profiles/{profile["uuid"]}/explain',
-                asked.limit,
-                last,
-            )
+    if last is not None and (
+        last != hostnames[-1] or len(hostnames) == asked.limit
+    ):
+        body['explain_links'] = paging.next_links(
+            req,
+            f'device_profiles/{profile["uuid"]}/explain',
+            asked.limit,
+            last,
+        )
     return webob.Response(json_body=body)
-
-
-def _since(req: webob.Request) -> str:
-    """The microversion from which on there are pages."""
-    return route.of(req).query['limit'].since
 
 
 def _asked(req: webob.Request) -> _Asked:
     """:raises InvalidRequest: names what is wrong."""
-    if not microversion.is_at_least(req, _since(req)):
-        return _Asked(paging.limit_of_whole(), is_whole=True)
     arguments = request.query(req)
     return _Asked(
         paging_model.parse_limit(arguments.get('limit', str(_HOSTS))),
@@ -116,12 +98,10 @@ def _shown(
     groups: Sequence[device_profile.Group],
     hostnames: Iterable[str],
     inventories: Iterable[explanation.Inventory],
-    max_bytes: int | None,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The groups with the providers of the hosts that the page has room for.
 
     :param raw: the groups as the profile has them
-    :param max_bytes: None if there is always room
     :returns: the groups, and the last host
     """
     shown: list[dict[str, Any]] = [
@@ -152,10 +132,9 @@ def _shown(
             ]
             for group in groups
         ]
-        if max_bytes is not None:
-            size += len(json.dumps(of_host))
-            if last is not None and size > max_bytes:
-                break
+        size += len(json.dumps(of_host))
+        if last is not None and size > _MAX_BYTES:
+            break
         for group, providers in zip(shown, of_host, strict=True):
             group['resource_providers'].extend(providers)
             if not all(provider['reasons'] for provider in providers):

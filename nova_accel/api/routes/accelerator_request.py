@@ -29,10 +29,10 @@ ROUTES: route.Table = {
             query={
                 'instance': _INSTANCE,
                 'bind_state': route.Argument('resolved'),
-                'hostname': route.Argument('Nodename', since='2.6'),
-                'state': route.Argument('Such as Bound', since='2.6'),
+                'hostname': route.Argument('Nodename', since='2.4'),
+                'state': route.Argument('Such as Bound', since='2.4'),
                 'project_id': route.Argument(
-                    'Project of the owner', since='2.6'
+                    'Project of the owner', since='2.4'
                 ),
                 **paging.ARGUMENTS,
             },

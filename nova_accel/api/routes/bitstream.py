@@ -24,7 +24,7 @@ ROUTES: route.Table = {
             'Have hosts fetch a bitstream',
             policies.PREFETCH,
             body=schemas.PREFETCH,
-            since='2.5',
+            since='2.4',
         ),
     },
 }

@@ -19,9 +19,6 @@ from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 
-#: The microversion from which on an explanation has pages.
-_EXPLAIN_PAGES = '2.8'
-
 _NAMES = route.Argument('Names, separated by commas')
 
 ROUTES: route.Table = {
@@ -57,7 +54,7 @@ ROUTES: route.Table = {
             policies.UPDATE,
             body=schemas.UPDATE,
             wrapper='device_profile',
-            since='2.6',
+            since='2.4',
             is_hidden_before=True,
         ),
         'DELETE': route.Route(
@@ -72,17 +69,13 @@ ROUTES: route.Table = {
             'Tell which hosts could serve a device profile, and why others '
             'cannot',
             policies.EXPLAIN,
-            since='2.6',
+            since='2.4',
             query={
-                'limit': route.Argument(
-                    'How many hosts at most', since=_EXPLAIN_PAGES
-                ),
+                'limit': route.Argument('How many hosts at most'),
                 'marker': route.Argument(
-                    'Name of the last host that is known', since=_EXPLAIN_PAGES
+                    'Name of the last host that is known'
                 ),
-                'hostname': route.Argument(
-                    'The only host', since=_EXPLAIN_PAGES
-                ),
+                'hostname': route.Argument('The only host'),
             },
         ),
     },

@@ -17,16 +17,13 @@ from nova_accel.api.handlers import drain
 from nova_accel.api.policies import drain as policies
 from nova_accel.api.schemas import drain as schemas
 
-#: The first microversion that knows of drained hosts.
-SINCE = '2.9'
-
 ROUTES: route.Table = {
     '/drains': {
         'GET': route.Route(
             drain.list_drains,
             'List the hosts that are drained',
             policies.LIST,
-            since=SINCE,
+            since='2.4',
         ),
     },
     '/hosts/{hostname}/drain': {
@@ -34,20 +31,20 @@ ROUTES: route.Table = {
             drain.get_drain,
             'Show why a host is drained, and until when',
             policies.LIST,
-            since=SINCE,
+            since='2.4',
         ),
         'PUT': route.Route(
             drain.begin_drain,
             'Give the devices of a host to no more servers',
             policies.BEGIN,
             body=schemas.DRAIN,
-            since=SINCE,
+            since='2.4',
         ),
         'DELETE': route.Route(
             drain.end_drain,
             'Give the devices of a host to servers again',
             policies.END,
-            since=SINCE,
+            since='2.4',
         ),
     },
 }

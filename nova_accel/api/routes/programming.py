@@ -12,14 +12,10 @@
 
 """``/programmings``."""
 
-import dataclasses
-
 from nova_accel.api import paging
 from nova_accel.api import route
 from nova_accel.api.handlers import programming
 from nova_accel.api.policies import programming as policies
-
-_SINCE = '2.5'
 
 ROUTES: route.Table = {
     '/programmings': {
@@ -27,7 +23,7 @@ ROUTES: route.Table = {
             programming.list_programmings,
             'List the programmings of FPGA regions, newest first',
             policies.LIST,
-            since=_SINCE,
+            since='2.4',
             query={
                 'hostname': route.Argument('Nodename'),
                 'device_uuid': route.Argument('Uuid of a device'),
@@ -38,13 +34,6 @@ ROUTES: route.Table = {
                 'bitstream_id': route.Argument('Uuid of an image in Glance'),
                 'project_id': route.Argument('Project that asked for it'),
                 **paging.ARGUMENTS,
-                # Other lists have no pages in this microversion.
-                **{
-                    name: dataclasses.replace(
-                        paging.ARGUMENTS[name], since=_SINCE
-                    )
-                    for name in ('limit', 'marker')
-                },
             },
         ),
     },

@@ -16,8 +16,6 @@ from nova_accel.api import route
 from nova_accel.api.handlers import topology
 from nova_accel.api.policies import topology as policies
 
-_SINCE = '2.9'
-
 ROUTES: route.Table = {
     '/topology': {
         'GET': route.Route(
@@ -25,13 +23,13 @@ ROUTES: route.Table = {
             'List hosts with their devices, the units of these, and who has '
             'each unit',
             policies.LIST,
-            since=_SINCE,
+            since='2.4',
             query={
-                'limit': route.Argument('How many hosts at most', _SINCE),
+                'limit': route.Argument('How many hosts at most'),
                 'marker': route.Argument(
-                    'Name of the last host that is known', _SINCE
+                    'Name of the last host that is known'
                 ),
-                'hostname': route.Argument('The only host', _SINCE),
+                'hostname': route.Argument('The only host'),
             },
         ),
     },

@@ -49,7 +49,7 @@ class DeviceTest(SdkTestCase):
             self.assertEqual(amount, len(list(self.sdk.devices(type=type_))))
 
     def test_list_in_pages(self) -> None:
-        self.sdk.default_microversion = '2.6'
+        self.sdk.default_microversion = '2.4'
         found = [each.uuid for each in self.sdk.devices(limit=1)]
         self.assertEqual(3, len(set(found)))
         self.assertEqual(found, [each.uuid for each in self.sdk.devices()])

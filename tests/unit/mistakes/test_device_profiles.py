@@ -158,7 +158,7 @@ class TestDoubtful(
                 {'groups': [self.group]},
             ),
         ):
-            answer = self.call(method, path, body, version='2.9')
+            answer = self.call(method, path, body, version='2.4')
             self.assertLess(answer.status_int, 300, answer.text)
             [warning] = answer.headers.getall('Warning')
             self.assertRegex(warning, '^299 nova_accel ".*"$')

@@ -57,9 +57,9 @@ class DocumentTest(testtools.TestCase):
         self.assertEqual(
             {
                 'name': 'Names, separated by commas',
-                'limit': 'How many at most, from 2.6 on',
-                'marker': 'Uuid of the last one that is known, from 2.6 on',
-                'sort': 'Keys and directions, as type:desc,uuid; from 2.6 on',
+                'limit': 'How many at most, from 2.4 on',
+                'marker': 'Uuid of the last one that is known, from 2.4 on',
+                'sort': 'Keys and directions, as type:desc,uuid; from 2.4 on',
             },
             _arguments(paths['/accelerator/v2/device_profiles']['get']),
         )

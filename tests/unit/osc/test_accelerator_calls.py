@@ -13,6 +13,7 @@
 import json
 from typing import Any
 
+import fixtures
 from osc_lib import exceptions
 import requests
 import testtools
@@ -44,9 +45,14 @@ class TestCall(base.CommandTestCase):
         self.assertIn('GET /device_profiles/gold with 404: ', str(error))
         self.assertNotIn('{', str(error))
 
-    def test_refusal_of_a_microversion(self) -> None:
+    def test_an_api_that_is_older_than_the_command(self) -> None:
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.osc.accelerator_calls._MICROVERSION', '2.99'
+            )
+        )
         error = self.assertRaises(
-            exceptions.CommandError, self.call, 'GET', '/devices', '2.99'
+            exceptions.CommandError, self.call, 'GET', '/devices'
         )
         self.assertIn('Version 2.99 was requested', str(error))
 

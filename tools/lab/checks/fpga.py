@@ -111,7 +111,7 @@ def _says() -> str:
 def _programmings(bitstream: _Bitstream) -> list[dict[str, object]]:
     with keystone.connection() as connection:
         return connection.accelerator.get(
-            f'/programmings?bitstream_id={bitstream.id}', microversion='2.5'
+            f'/programmings?bitstream_id={bitstream.id}', microversion='2.4'
         ).json()['programmings']
 
 
@@ -199,7 +199,7 @@ def _deployable() -> str:
         [deployable] = [
             found
             for found in connection.accelerator.get(
-                f'/deployables?hostname={machine.A.name}', microversion='2.5'
+                f'/deployables?hostname={machine.A.name}', microversion='2.4'
             ).json()['deployables']
             if found['region']
         ]

@@ -57,7 +57,7 @@ class PrefetchingTest(programming.ProgrammingTestCase):
             'PUT',
             f'/device_profiles/{profile["uuid"]}',
             {'groups': [{**profile['groups'][0], 'accel:prefetch': 'true'}]},
-            version='2.6',
+            version='2.4',
         )
         self.assertEqual(
             programming.BITSTREAM, self.host.fetched.get(timeout=10)

@@ -330,8 +330,8 @@ class OneAtATimeTest(programmed.ProgrammingTestCase):
         return [
             self.patch,
             self.post,
-            lambda: self.call('POST', path, {}, version='2.5'),
+            lambda: self.call('POST', path, {}, version='2.4'),
             lambda: self.call(
-                'POST', path, {'hostnames': [base.HOSTNAME]}, version='2.5'
+                'POST', path, {'hostnames': [base.HOSTNAME]}, version='2.4'
             ),
         ]

@@ -112,12 +112,12 @@ class AcceleratorRequestTest(base.ApiTestCase):
             ('project_id=nobody', set()),
         ):
             self.assertEqual(
-                found, set(self.states(f'?{query}', version='2.6')), query
+                found, set(self.states(f'?{query}', version='2.4')), query
             )
-            self.refused(400, 'GET', f'{_PATH}?{query}', version='2.5')
+            self.refused(400, 'GET', f'{_PATH}?{query}', version='2.3')
         self.assertIn(
             '"Frob"',
-            self.refused(400, 'GET', f'{_PATH}?state=Frob', version='2.6'),
+            self.refused(400, 'GET', f'{_PATH}?state=Frob', version='2.4'),
         )
 
     def test_another_projects_are_for_who_reaches_all(self) -> None:
@@ -125,7 +125,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.create_arq(project)
             for project in (base.PROJECT, base.OTHER_PROJECT)
         )
-        reader = {'roles': base.READER, 'version': '2.6'}
+        reader = {'roles': base.READER, 'version': '2.4'}
         self.assertEqual(
             {mine}, set(self.states(f'?project_id={base.PROJECT}', **reader))
         )
@@ -147,7 +147,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
         other = self.create_arq(base.OTHER_PROJECT)
         self.bind(other)
         query = f'?instance={base.INSTANCE}'
-        for version in ('2.0', '2.6'):
+        for version in ('2.0', '2.4'):
             for roles, found in (
                 (base.MEMBER, {}),
                 (base.SERVICE, {other: 'Bound'}),
@@ -207,13 +207,13 @@ class AcceleratorRequestTest(base.ApiTestCase):
         arqs = [self.create_arq() for _number in range(3)]
         self.bind(*arqs)
         path = f'{_PATH}/{arqs[0]}'
-        shown = self.ok('GET', path, version='2.6')
+        shown = self.ok('GET', path, version='2.4')
         self.assertIn('3 FPGA of resource provider', shown['reason'])
         self.assertIn('are wanted and 2 are free', shown['reason'])
-        self.assertNotIn('reason', self.ok('GET', path, version='2.5'))
+        self.assertNotIn('reason', self.ok('GET', path, version='2.3'))
         for body in ({arqs[0]: _REMOVE}, {arqs[0]: base.patch(_INSTANCE_2)}):
             self.ok('PATCH', _PATH, body, roles=base.SERVICE)
-            self.assertIsNone(self.ok('GET', path, version='2.6')['reason'])
+            self.assertIsNone(self.ok('GET', path, version='2.4')['reason'])
 
     def test_why_it_has_its_device(self) -> None:
         arq = self.create_arq()
@@ -226,9 +226,9 @@ class AcceleratorRequestTest(base.ApiTestCase):
             ({arq: _REMOVE}, None),
         ):
             self.ok('PATCH', _PATH, body, roles=base.SERVICE)
-            shown = self.ok('GET', path, version='2.7')
+            shown = self.ok('GET', path, version='2.4')
             self.assertEqual(expected, shown['chosen_because'])
-        self.assertNotIn('chosen_because', self.ok('GET', path, version='2.6'))
+        self.assertNotIn('chosen_because', self.ok('GET', path, version='2.3'))
 
     def test_the_reason_tells_nothing_of_others_devices(self) -> None:
         self.ok('POST', f'/devices/{base.DEVICE}/disable')
@@ -239,7 +239,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.ok(
                 'GET',
                 f'{_PATH}/{arq}',
-                version='2.6',
+                version='2.4',
             )['reason'].endswith('0 are free')
         )
 
@@ -256,12 +256,12 @@ class AcceleratorRequestTest(base.ApiTestCase):
                 f'?instance={_INSTANCE_2}',
             ):
                 answer = self.call(
-                    'GET', f'{_PATH}{query}', version='2.7', roles=roles
+                    'GET', f'{_PATH}{query}', version='2.4', roles=roles
                 )
                 self._check_tells_nothing(answer)
             for uuid, state in ((bound, 'Bound'), (failed, 'BindFailed')):
                 answer = self.call(
-                    'GET', f'{_PATH}/{uuid}', version='2.7', roles=roles
+                    'GET', f'{_PATH}/{uuid}', version='2.4', roles=roles
                 )
                 self._check_tells_nothing(answer)
                 self.assertEqual(state, answer.json['state'])
@@ -299,22 +299,22 @@ class AcceleratorRequestTest(base.ApiTestCase):
                     403,
                     'GET',
                     f'{_PATH}?{query}',
-                    version='2.6',
+                    version='2.4',
                     roles=base.MEMBER,
                 ),
             )
-            self.ok('GET', f'{_PATH}?{query}', version='2.6')
+            self.ok('GET', f'{_PATH}?{query}', version='2.4')
             self.ok(
                 'GET',
                 f'{_PATH}?{query}',
-                version='2.6',
+                version='2.4',
                 roles=base.MEMBER,
                 token=True,
             )
 
     def test_all_of_an_instance_is_not_asked_for_in_parts(self) -> None:
         query = f'instance={base.INSTANCE}&bind_state=resolved'
-        self.ok('GET', f'{_PATH}?{query}', version='2.6')
+        self.ok('GET', f'{_PATH}?{query}', version='2.4')
         for part in (
             'limit=1',
             f'marker={base.NOBODY}',
@@ -325,7 +325,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.assertIn(
                 part.partition('=')[0],
                 self.refused(
-                    400, 'GET', f'{_PATH}?{query}&{part}', version='2.6'
+                    400, 'GET', f'{_PATH}?{query}&{part}', version='2.4'
                 ),
             )
 

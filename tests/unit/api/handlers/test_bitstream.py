@@ -23,7 +23,7 @@ _PATH = f'/bitstreams/{programming.BITSTREAM}/prefetch'
 
 class PrefetchTest(programming.ProgrammingTestCase):
     def prefetch(self, body: Any, status: int = 202) -> Any:
-        answer = self.call('POST', _PATH, body, version='2.5')
+        answer = self.call('POST', _PATH, body, version='2.4')
         self.assertEqual(status, answer.status_int, answer.text)
         return answer.json
 
@@ -91,6 +91,6 @@ class PrefetchTest(programming.ProgrammingTestCase):
             {'hosts': []},
         ):
             self.prefetch(body, 400)
-        self.refused(400, 'POST', '/bitstreams/x/prefetch', {}, version='2.5')
-        self.refused(406, 'POST', _PATH, {}, version='2.4')
-        self.refused(403, 'POST', _PATH, {}, version='2.5', roles=base.MANAGER)
+        self.refused(400, 'POST', '/bitstreams/x/prefetch', {}, version='2.4')
+        self.refused(406, 'POST', _PATH, {}, version='2.3')
+        self.refused(403, 'POST', _PATH, {}, version='2.4', roles=base.MANAGER)

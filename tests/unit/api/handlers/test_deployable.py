@@ -39,7 +39,7 @@ class DeployableTest(programming.ProgrammingTestCase):
         for version, more in (
             ('2.3', {}),
             (
-                '2.5',
+                '2.4',
                 {
                     'hostname': base.HOSTNAME,
                     'region': 'region0',
@@ -174,7 +174,7 @@ class DeployableTest(programming.ProgrammingTestCase):
             f'/deployables/{arq["uuid"]}/program',
             patch(),
             roles=base.MEMBER,
-            version='2.5',
+            version='2.4',
         )
         self.assertEqual(
             (programming.DEPLOYABLE, 'region0', programming.BITSTREAM),

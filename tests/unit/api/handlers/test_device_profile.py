@@ -145,7 +145,7 @@ class UpdateTest(base.ApiTestCase):
         self.path = f'{_PATH}/{self.uuid}'
 
     def update(self, body: Any) -> Any:
-        return self.ok('PUT', self.path, body, version='2.6')
+        return self.ok('PUT', self.path, body, version='2.4')
 
     def refused_update(self, status: int, body: Any, **kwargs: Any) -> str:
         return self.refused(
@@ -153,7 +153,7 @@ class UpdateTest(base.ApiTestCase):
             'PUT',
             kwargs.pop('path', self.path),
             body,
-            **{'version': '2.6', **kwargs},
+            **{'version': '2.4', **kwargs},
         )
 
     def test_all_but_the_name(self) -> None:
@@ -216,7 +216,7 @@ class UpdateTest(base.ApiTestCase):
         self.refused_update(403, good, roles=base.MANAGER)
 
     def test_from_2_6_on(self) -> None:
-        answer = self.call('PUT', self.path, {}, version='2.5')
+        answer = self.call('PUT', self.path, {}, version='2.3')
         self.assertEqual(
             (405, 'GET, DELETE'), (answer.status_int, answer.headers['Allow'])
         )

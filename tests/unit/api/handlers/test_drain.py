@@ -24,7 +24,7 @@ class DrainTest(base.ApiTestCase):
         self.report_host()
 
     def ask(self, method: str, path: str = _PATH, body: Any = None) -> Any:
-        return self.ok(method, path, body, version='2.9')
+        return self.ok(method, path, body, version='2.4')
 
     def drains(self) -> list[dict[str, Any]]:
         found = self.ask('GET', '/drains')['drains']
@@ -83,15 +83,15 @@ class DrainTest(base.ApiTestCase):
             {'reason': 'a', 'until': '2026-13-24T06:00:00Z'},
             {'reason': 'a', 'more': 'b'},
         ):
-            self.refused(400, 'PUT', _PATH, body, version='2.9')
-        self.refused(400, 'PUT', '/hosts/a%20b/drain', _BODY, version='2.9')
+            self.refused(400, 'PUT', _PATH, body, version='2.4')
+        self.refused(400, 'PUT', '/hosts/a%20b/drain', _BODY, version='2.4')
         self.assertEqual([], self.drains())
 
     def test_hosts_that_are_not_drained(self) -> None:
         for method, status in (('GET', 404), ('DELETE', 409)):
             self.assertEqual(
                 f'Host {base.HOSTNAME} is not drained',
-                self.refused(status, method, _PATH, version='2.9'),
+                self.refused(status, method, _PATH, version='2.4'),
             )
 
     def test_unknown_hosts(self) -> None:
@@ -99,7 +99,7 @@ class DrainTest(base.ApiTestCase):
             self.assertIn(
                 'nobody not found',
                 self.refused(
-                    404, method, '/hosts/nobody/drain', body, version='2.9'
+                    404, method, '/hosts/nobody/drain', body, version='2.4'
                 ),
             )
 
@@ -112,6 +112,6 @@ class DrainTest(base.ApiTestCase):
                 ('DELETE', _PATH, None),
             ):
                 answer = self.call(
-                    method, path, body, roles=roles, version='2.9'
+                    method, path, body, roles=roles, version='2.4'
                 )
                 self.assertEqual(403, answer.status_int)

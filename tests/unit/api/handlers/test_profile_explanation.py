@@ -16,7 +16,6 @@ from urllib import parse
 
 import fixtures
 
-from nova_accel import conf
 from nova_accel.testing import reports
 from unit.api import base
 
@@ -42,7 +41,7 @@ class ExplainTest(base.ApiTestCase):
     def explain(self) -> list[tuple[list[str], list[list[str]]]]:
         """Of each group the hosts that can serve it, and all reasons."""
         groups = self.ok(
-            'GET', f'{_PATH}/gold/explain', version='2.6', roles=base.ADMIN
+            'GET', f'{_PATH}/gold/explain', version='2.4', roles=base.ADMIN
         )['explain']['groups']
         return [
             (
@@ -56,7 +55,7 @@ class ExplainTest(base.ApiTestCase):
         ]
 
     def test_what_is_told(self) -> None:
-        found = self.ok('GET', f'{_PATH}/gold/explain', version='2.6')[
+        found = self.ok('GET', f'{_PATH}/gold/explain', version='2.4')[
             'explain'
         ]
         self.assertEqual(
@@ -93,7 +92,7 @@ class ExplainTest(base.ApiTestCase):
             self.ok(
                 'GET',
                 f'{_PATH}/{found["device_profile_uuid"]}/explain',
-                version='2.6',
+                version='2.4',
             )['explain'],
         )
 
@@ -136,9 +135,9 @@ class ExplainTest(base.ApiTestCase):
     def test_unknown_and_older_versions(self) -> None:
         self.assertIn(
             'name=nope',
-            self.refused(404, 'GET', f'{_PATH}/nope/explain', version='2.6'),
+            self.refused(404, 'GET', f'{_PATH}/nope/explain', version='2.4'),
         )
-        self.refused(406, 'GET', f'{_PATH}/gold/explain', version='2.5')
+        self.refused(406, 'GET', f'{_PATH}/gold/explain', version='2.3')
 
 
 class PagesTest(base.ApiTestCase):
@@ -156,7 +155,7 @@ class PagesTest(base.ApiTestCase):
         found: dict[str, Any] = self.ok(
             'GET',
             f'{_PATH}/gold/explain{query}',
-            version='2.8',
+            version='2.4',
             roles=base.ADMIN,
         )
         return found
@@ -223,16 +222,5 @@ class PagesTest(base.ApiTestCase):
     def test_what_is_refused(self) -> None:
         for query in ('limit=none', 'limit=0', 'sort=name'):
             self.refused(
-                400, 'GET', f'{_PATH}/gold/explain?{query}', version='2.8'
+                400, 'GET', f'{_PATH}/gold/explain?{query}', version='2.4'
             )
-
-    def test_an_older_client_gets_all_hosts(self) -> None:
-        whole = self.ok('GET', f'{_PATH}/gold/explain', version='2.7')
-        self.assertEqual(5, len(self.hostnames(whole)))
-        self.assertNotIn('explain_links', whole)
-        conf.CONF.set_override('max_unpaged', 4, 'nova_accel')
-        self.addCleanup(conf.CONF.clear_override, 'max_unpaged', 'nova_accel')
-        self.assertIn(
-            'ask for pages (microversion 2.8)',
-            self.refused(400, 'GET', f'{_PATH}/gold/explain', version='2.7'),
-        )

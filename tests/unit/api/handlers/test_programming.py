@@ -40,7 +40,7 @@ class HistoryTest(base.ApiTestCase):
         return self.ok(
             'GET',
             f'/programmings{query}',
-            version='2.5',
+            version='2.4',
             roles=base.ADMIN,
             **kwargs,
         )
@@ -107,10 +107,10 @@ class HistoryTest(base.ApiTestCase):
             'user=a',
             f'marker={base.NOBODY}',
         ):
-            self.refused(400, 'GET', f'/programmings?{query}', version='2.5')
+            self.refused(400, 'GET', f'/programmings?{query}', version='2.4')
 
     def test_from_2_5_on(self) -> None:
-        self.refused(406, 'GET', '/programmings', version='2.4')
+        self.refused(406, 'GET', '/programmings', version='2.3')
         self.refused(
-            403, 'GET', '/programmings', version='2.5', roles=base.MEMBER
+            403, 'GET', '/programmings', version='2.4', roles=base.MEMBER
         )

@@ -25,7 +25,7 @@ from unit.api import base
 class TopologyTest(base.ApiTestCase):
     def get(self, query: str = '') -> Any:
         return self.ok(
-            'GET', f'/topology{query}', version='2.9', roles=base.ADMIN
+            'GET', f'/topology{query}', version='2.4', roles=base.ADMIN
         )
 
     def names(self, body: Any) -> list[str]:
@@ -109,6 +109,6 @@ class TopologyTest(base.ApiTestCase):
                 400,
                 'GET',
                 f'/topology{query}',
-                version='2.9',
+                version='2.4',
                 roles=base.ADMIN,
             )

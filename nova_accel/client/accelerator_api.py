@@ -37,7 +37,6 @@ from nova_accel.model import arq_types
 from nova_accel.model import decoding
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
-from nova_accel.model import host_contract
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
 from nova_accel.model import reason
@@ -188,8 +187,7 @@ class AcceleratorApi:
                 **facts,
                 'devices': last,
                 **({'part': len(before), 'others': others} if before else {}),
-                # An older API is only said to miss what there is.
-                **({host_contract.FINDINGS: findings} if findings else {}),
+                'findings': findings,
             }
         )
 
@@ -287,7 +285,7 @@ class AcceleratorApi:
         answer = self._call(
             'PUT',
             self._binding(instance_uuid, role),
-            json=host_contract.acquired(
+            json=self._agreement.request(
                 {
                     'attempt': attempt,
                     'project_id': project_id,
@@ -295,14 +293,9 @@ class AcceleratorApi:
                     if isinstance(asked, str)
                     else 'groups': asked,
                     'providers': provider_allocation.to_dict(allocations),
-                    **(
-                        {'numa_nodes': sorted(numa_nodes)}
-                        if numa_nodes
-                        else {}
-                    ),
-                    **_newness(is_new),
-                },
-                self._agreement.contract,
+                    'numa_nodes': sorted(numa_nodes),
+                    'is_new': is_new,
+                }
             ),
         )
         return _arqs(answer)
@@ -328,13 +321,12 @@ class AcceleratorApi:
             self._call(
                 'PUT',
                 f'{self._binding(instance_uuid, role)}/arqs',
-                json=host_contract.acquired(
+                json=self._agreement.request(
                     {
                         'attempt': attempt,
                         'arqs': list(arq_uuids),
-                        **_newness(is_new),
-                    },
-                    self._agreement.contract,
+                        'is_new': is_new,
+                    }
                 ),
             )
         )
@@ -451,10 +443,6 @@ def _content(response: Any) -> Any:
         raise exceptions.ServiceUnavailable(
             refusal.answered(response)
         ) from error
-
-
-def _newness(is_new: bool) -> dict[str, bool]:
-    return {host_contract.IS_NEW: True} if is_new else {}
 
 
 def _arqs(answer: Any) -> tuple[arq_types.Arq, ...]:

@@ -34,19 +34,37 @@ class Agreement:
     nothing. Processes of two releases may serve the API during an upgrade. A
     refusal counts at once, and a newer answer for the next report.
 
+    :param newest: the newest that this host knows
+    :param since: its words: :data:`nova_accel.model.host_contract.SINCE`
     :ivar contract: that of the next report
     """
 
-    def __init__(self) -> None:
-        self.contract = host_contract.NEWEST
+    def __init__(
+        self,
+        newest: int = host_contract.NEWEST,
+        since: host_contract.Since = host_contract.SINCE,
+    ) -> None:
+        self.contract = self._newest = newest
+        self._since = since
         self._silent_of: frozenset[str] = frozenset()
+
+    def request(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A request for accelerators in the words of the contract."""
+        return host_contract.spoken(
+            body, host_contract.REQUEST, self.contract, self._since
+        )[0]
 
     def speak(self, report: Mapping[str, Any]) -> Mapping[str, Any]:
         """A report in the words of the contract.
 
         The log has, once, what the API is not told.
         """
-        told, left_out = host_contract.spoken(report, self.contract)
+        told, left_out = host_contract.spoken(
+            {**report, host_contract.KEY: self.contract},
+            host_contract.REPORT,
+            self.contract,
+            self._since,
+        )
         if left_out - self._silent_of:
             self._silent_of |= left_out
             LOG.warning(
@@ -54,7 +72,7 @@ class Agreement:
                 'contract %d, this host %d. Until it is upgraded, it is not '
                 'told: %s',
                 self.contract,
-                host_contract.NEWEST,
+                self._newest,
                 ', '.join(sorted(self._silent_of)),
             )
         return told
@@ -66,7 +84,7 @@ class Agreement:
         """
         known = min(
             host_contract.stated(headers.get(host_contract.HEADER)),
-            host_contract.NEWEST,
+            self._newest,
         )
         if status == _BAD_REQUEST and known < self.contract:
             LOG.info(
@@ -79,5 +97,5 @@ class Agreement:
         elif status < _BAD_REQUEST and known > self.contract:
             LOG.info('The accelerator API now knows contract %d', known)
             self.contract = known
-            if known == host_contract.NEWEST:
+            if known == self._newest:
                 self._silent_of = frozenset()

@@ -21,21 +21,19 @@ import json
 from typing import NamedTuple
 
 from nova_accel import exceptions
+from nova_accel.model import host_contract
 
 TOPIC = 'nova_accel'
 
-#: The version of the methods; 1.1 adds shells, 1.2 adds stock. A host serves
-#: callers of the same and of older minor versions.
-VERSION = '1.2'
-
 #: The version of the methods that all hosts have.
-FIRST = '1.1'
+FIRST = '1.0'
 
-#: The version since which there is stock.
-STOCK = '1.2'
+#: The version of the methods. A host serves callers of the same and of older
+#: minor versions.
+VERSION = FIRST
 
 #: Contract -> the version of the methods that hosts serve since then.
-_SERVED_SINCE: Mapping[int, str] = {0: FIRST, 1: VERSION}
+_SERVED_SINCE: Mapping[int, str] = {host_contract.FIRST: FIRST}
 
 #: The faults with which a host may refuse, by their names.
 FAULTS = {

@@ -117,7 +117,7 @@ def stock(
 
     The end is in the history of programmings, or in the host's log.
 
-    :raises Conflict: the host is in no cell, or is too old for the call.
+    :raises Conflict: the host is in no cell.
     :raises ServiceUnavailable: the message bus is away.
     """
     with (
@@ -127,7 +127,7 @@ def stock(
             prepare,
         ),
     ):
-        prepare(version=host_rpc.STOCK, retry=_RETRIES).cast(
+        prepare(retry=_RETRIES).cast(
             cell_context,
             'stock',
             deployable_uuid=deployable_uuid,
@@ -194,9 +194,6 @@ def _translated(callee: host_rpc.Callee) -> Iterator[None]:
     except oslo_messaging.RemoteError as error:
         if error.exc_type == exceptions.RefusedByHost.__name__:
             raise host_rpc.refused(error.value) from error
-        # A host of an earlier version sends these.
-        if error.exc_type in host_rpc.FAULTS:
-            raise host_rpc.FAULTS[error.exc_type](error.value) from error
         LOG.error('Host %s failed: %s', service_host, error)
         raise exceptions.DeviceError(
             f'host {service_host} failed, its log has the reason'

@@ -41,11 +41,11 @@ def report(req: webob.Request) -> webob.Response:
         devices=body.get('devices'),
         digest=body['digest'],
         orders_seen=body.get('orders_seen'),
-        contract=int(body.get(host_contract.KEY, host_contract.FIRST)),
+        contract=int(body[host_contract.KEY]),
         # JSON Schema takes 1.0 for an integer.
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'),
-        findings=body.get(host_contract.FINDINGS, ()),
+        findings=body.get('findings', ()),
     )
     stocking.order()
     if orders is None:

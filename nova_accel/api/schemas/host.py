@@ -126,7 +126,7 @@ _FINDING = scalars.strict_object(
 
 _REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2**31 - 1}
 
-#: A nova-compute that is older than the API leaves out what is optional.
+#: The devices are left out where nothing is new.
 REPORT = scalars.strict_object(
     {
         'node_uuid': scalars.UUID,
@@ -144,7 +144,7 @@ REPORT = scalars.strict_object(
             'maximum': host_contract.NEWEST,
         },
         # The last part, or the whole report, has all of them.
-        host_contract.FINDINGS: {
+        'findings': {
             'type': 'array',
             'items': _FINDING,
             'maxItems': finding.MAX_FINDINGS,
@@ -165,8 +165,7 @@ REPORT = scalars.strict_object(
     },
     'devices',
     'orders_seen',
-    host_contract.KEY,
-    host_contract.FINDINGS,
+    'findings',
     'part',
     'others',
 )

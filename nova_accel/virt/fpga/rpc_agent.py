@@ -55,8 +55,8 @@ class Endpoint:
         context: Any,
         deployable_uuid: str,
         bitstream_uuid: str,
-        instance_uuid: str | None = None,
-        shell_loading: str = programming_record.ShellLoading.FORBIDDEN,
+        instance_uuid: str | None,
+        shell_loading: str,
     ) -> bool:
         """Program the region of a deployable, and wait for the end.
 

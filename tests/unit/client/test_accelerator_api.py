@@ -33,6 +33,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import host_binding
+from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import programming_record
@@ -282,6 +283,7 @@ class TestAcceleratorApi(testtools.TestCase):
             'node_uuid': self.host.node_uuid,
             'service_host': 'service',
             'orders_seen': None,
+            'contract': host_contract.NEWEST,
         }
         (one, two, *_more) = self.functions(0)
         first = {**facts, 'digest': 'a', 'devices': [one], 'part': 0}

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import dataclasses
+import copy
 from typing import Any
 
 import fixtures
@@ -19,21 +19,28 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.client import report_contract
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.model import host_contract
 from nova_accel.model import standing_orders
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 
-_REPORT = {'digest': 'a', 'devices': [{'uuid': 'b', 'link_sets': ['c']}]}
+#: The contract of the next release, which tells the colour of a device.
+_NEXT = host_contract.NEWEST + 1
+_SINCE = {
+    'devices': {'colour': _NEXT},
+    host_contract.REQUEST: {'mood': _NEXT},
+}
+
+_REPORT = {'digest': 'a', 'devices': [{'uuid': 'b', 'colour': 'red'}]}
 
 
 class TestAgreement(testtools.TestCase):
+    """Of a host of the next release."""
+
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.agreement = report_contract.Agreement()
+        self.agreement = report_contract.Agreement(_NEXT, _SINCE)
 
     def hear(self, status: int, contract: int | None) -> int:
         """The contract of the next report."""
@@ -45,83 +52,76 @@ class TestAgreement(testtools.TestCase):
 
     def test_it_begins_with_the_newest(self) -> None:
         self.assertEqual(
-            {**_REPORT, 'contract': host_contract.NEWEST},
-            self.agreement.speak(_REPORT),
+            {**_REPORT, 'contract': _NEXT}, self.agreement.speak(_REPORT)
         )
+        self.assertEqual({'mood': 1}, self.agreement.request({'mood': 1}))
         self.assertEqual('', self.log.output)
 
     def test_what_an_older_api_is_not_told_is_logged_once(self) -> None:
-        self.assertEqual(0, self.hear(400, None))
+        self.assertEqual(1, self.hear(400, 1))
         for _report in range(2):
             self.assertEqual(
-                {'digest': 'a', 'devices': [{'uuid': 'b'}]},
+                {'digest': 'a', 'devices': [{'uuid': 'b'}], 'contract': 1},
                 self.agreement.speak(_REPORT),
             )
-        self.assertEqual(1, self.log.output.count('not told'))
-        self.assertIn('link_sets', self.log.output)
-
-    def test_findings_are_left_out(self) -> None:
-        self.assertEqual(1, self.hear(400, 1))
-        told = self.agreement.speak({**_REPORT, 'findings': [{}]})
-        self.assertEqual({**_REPORT, 'contract': 1}, told)
-        self.assertIn('it is not told: findings', self.log.output)
+        self.assertEqual({}, self.agreement.request({'mood': 1}))
+        self.assertEqual(1, self.log.output.count('not told: colour'))
 
     def test_nothing_is_said_where_nothing_is_left_out(self) -> None:
-        self.hear(400, None)
+        self.hear(400, 1)
         self.agreement.speak({'digest': 'a', 'devices': [{'uuid': 'b'}]})
         self.assertNotIn('not told', self.log.output)
 
     def test_a_refusal_by_an_api_that_knows_as_much(self) -> None:
-        for known in (host_contract.NEWEST, host_contract.NEWEST + 1):
-            self.assertEqual(host_contract.NEWEST, self.hear(400, known))
+        for known in (_NEXT, _NEXT + 1):
+            self.assertEqual(_NEXT, self.hear(400, known))
 
     def test_other_faults_say_nothing_of_the_contract(self) -> None:
         for status in (401, 404, 409, 500, 502, 503):
-            self.assertEqual(host_contract.NEWEST, self.hear(status, None))
+            self.assertEqual(_NEXT, self.hear(status, None))
 
     def test_what_was_accepted_is_known(self) -> None:
         """A proxy may keep the header to itself."""
         for status in (200, 204):
-            self.assertEqual(host_contract.NEWEST, self.hear(status, None))
+            self.assertEqual(_NEXT, self.hear(status, None))
 
     def test_an_api_that_was_upgraded(self) -> None:
         self.hear(400, None)
         self.agreement.speak(_REPORT)
-        self.assertEqual(0, self.hear(204, 0))
-        self.assertEqual(0, self.hear(404, host_contract.NEWEST))
-        self.assertEqual(
-            host_contract.NEWEST, self.hear(204, host_contract.NEWEST + 1)
-        )
-        self.assertEqual(0, self.hear(400, None))
+        self.assertEqual(1, self.hear(204, 1))
+        self.assertEqual(1, self.hear(404, _NEXT))
+        self.assertEqual(_NEXT, self.hear(204, _NEXT + 1))
+        self.assertEqual(1, self.hear(400, None))
         self.agreement.speak(_REPORT)
         self.assertEqual(2, self.log.output.count('not told'))
 
 
 class TestReports(testtools.TestCase):
-    """Of a host that is newer than the API, until that is upgraded."""
+    """Of a host of the next release to the API of this one."""
 
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
         self.client = self.api.client('compute-1')
+        self.client._agreement = report_contract.Agreement(_NEXT, _SINCE)
         self.is_older = True
-        #: The keys of each report.
-        self.sent: list[set[str]] = []
+        self.sent: list[dict[str, Any]] = []
         request = self.api.adapter.request
 
         def answer(path: str, method: str, **kwargs: Any) -> Any:
-            body = kwargs['json']
-            self.sent.append(set(body))
-            is_unknown = 'contract' in body or any(
-                'link_sets' in device for device in body.get('devices', ())
-            )
-            if not self.is_older:
+            self.sent.append(kwargs['json'])
+            if self.is_older:
                 return request(path, method, **kwargs)
-            if is_unknown:
-                kwargs['json'] = {**body, 'unknown': True}
-            answered: requests.Response = request(path, method, **kwargs)
-            del answered.headers[host_contract.HEADER]
+            # An upgraded API: it has a word for the colour.
+            told = copy.deepcopy(kwargs['json'])
+            told['contract'] = host_contract.NEWEST
+            for device in told.get('devices', ()):
+                device.pop('colour', None)
+            answered: requests.Response = request(
+                path, method, **{**kwargs, 'json': told}
+            )
+            answered.headers[host_contract.HEADER] = str(_NEXT)
             return answered
 
         self.useFixture(
@@ -135,9 +135,8 @@ class TestReports(testtools.TestCase):
     ) -> standing_orders.Orders | None:
         host = reports.SimulatedHost(regions=(1, 1))
         devices = [
-            dataclasses.replace(each, link_sets=('numa:a',)).to_report(
-                host.node_uuid, host.layout().rp_uuids
-            )
+            each.to_report(host.node_uuid, host.layout().rp_uuids)
+            | {'colour': 'red'}
             | changes
             for each in host.devices()
         ]
@@ -145,52 +144,39 @@ class TestReports(testtools.TestCase):
             host.node_uuid, 'service', str(changes), devices, orders_seen
         )
 
-    def known(self) -> tuple[int, list[Any]]:
-        """What the API has: the contract, and the link sets of devices."""
-        hosts, devices = schema.HOSTS.c, schema.DEVICES.c
-        with engine.reader() as connection:
-            return (
-                connection.execute(hosts.contract.table.select())
-                .one()
-                .contract,
-                [
-                    row.link_sets
-                    for row in connection.execute(
-                        devices.link_sets.table.select()
-                    )
-                ],
+    def contracts(self) -> list[int]:
+        """Those of the reports, of which each has what its contract has."""
+        for each in self.sent:
+            self.assertEqual(
+                'devices' in each and each['contract'] == _NEXT,
+                'colour' in str(each),
             )
+        return [each['contract'] for each in self.sent]
 
     def test_an_older_api_accepts_what_it_knows(self) -> None:
         told = self.report()
         assert told is not None
-        self.assertEqual((0, [[], []]), self.known())
         self.assertIsNone(self.report(told.revision))
-        self.assertEqual(
-            [True, False, False], ['contract' in keys for keys in self.sent]
-        )
+        self.assertEqual([_NEXT, 1, 1], self.contracts())
         self.assertNotIn('devices', self.sent[-1])
-        self.assertEqual(1, self.log.output.count('link_sets'))
+        self.assertEqual(1, self.log.output.count('not told: colour'))
 
     def test_an_upgraded_api_is_told_the_rest(self) -> None:
         told = self.report()
         assert told is not None
         self.is_older = False
         self.assertIsNone(self.report(told.revision))
-        self.assertEqual((0, [[], []]), self.known())
-        self.assertIsNotNone(self.report(told.revision))
-        self.assertEqual(
-            (host_contract.NEWEST, [['numa:a'], ['numa:a']]), self.known()
-        )
+        self.report(told.revision)
+        self.assertEqual([_NEXT, 1, 1, _NEXT], self.contracts())
+        self.assertIn('devices', self.sent[-1])
 
     def test_an_api_that_goes_back_to_the_release_before(self) -> None:
         self.is_older = False
         told = self.report()
         assert told is not None
         self.is_older = True
-        self.assertIsNotNone(self.report(told.revision))
-        # The column stays: the release before does not know it.
-        self.assertNotIn('contract', self.sent[-1])
+        self.report(told.revision)
+        self.assertEqual(1, self.contracts()[-1])
 
     def test_what_both_refuse(self) -> None:
         for self.is_older in (True, False):
@@ -204,7 +190,4 @@ class TestReports(testtools.TestCase):
         told = self.report()
         assert told is not None
         self.report(told.revision)
-        self.assertEqual(2, len(self.sent))
-        self.assertEqual(
-            (host_contract.NEWEST, [['numa:a'], ['numa:a']]), self.known()
-        )
+        self.assertEqual([_NEXT, _NEXT], self.contracts())

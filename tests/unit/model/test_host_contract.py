@@ -16,19 +16,22 @@ import testtools
 
 from nova_accel.model import host_contract
 
-_KEYS = st.sampled_from(
-    [
-        'uuid',
-        'fault',
-        *host_contract.DEVICE_SINCE,
-        *host_contract.DEPLOYABLE_SINCE,
-    ]
-)
+_SINCE = {
+    host_contract.REPORT: {'weather': 3},
+    'devices': {'colour': 2},
+    'deployables': {'shape': 3},
+}
 
 _DEVICES = st.lists(
     st.fixed_dictionaries(
-        {'deployables': st.lists(st.dictionaries(_KEYS, st.integers()))},
-        optional={'uuid': st.text(), 'link_sets': st.lists(st.text())},
+        {
+            'deployables': st.lists(
+                st.dictionaries(
+                    st.sampled_from(['uuid', 'colour', 'shape']), st.integers()
+                )
+            )
+        },
+        optional={'uuid': st.integers(), 'colour': st.integers()},
     )
 )
 
@@ -39,74 +42,55 @@ class TestStated(testtools.TestCase):
 
     def test_anything_else_is_the_first(self) -> None:
         for text in (None, '', '-1', '1.2', 'one', '1' * 99, '²', '1\n'):
-            self.assertEqual(0, host_contract.stated(text))
+            self.assertEqual(host_contract.FIRST, host_contract.stated(text))
 
 
 class TestSpoken(testtools.TestCase):
     def test_the_newest_is_told_whole(self) -> None:
-        report = {'devices': [{'link_sets': ['a']}]}
-        told, left_out = host_contract.spoken(report, host_contract.NEWEST)
+        report = {'devices': [{'colour': 'red'}], 'weather': 'fair'}
         self.assertEqual(
-            ({**report, 'contract': host_contract.NEWEST}, frozenset()),
-            (told, left_out),
+            (report, frozenset()),
+            host_contract.spoken(report, host_contract.REPORT, 3, _SINCE),
         )
 
     def test_what_the_first_has_no_word_for_is_left_out(self) -> None:
+        report = {
+            'digest': 'a',
+            'devices': [{'uuid': 'b', 'colour': 'red'}, {'uuid': 'd'}],
+            'weather': 'fair',
+        }
+        before = repr(report)
         told, left_out = host_contract.spoken(
-            {
-                'digest': 'a',
-                'devices': [{'uuid': 'b', 'link_sets': ['c']}, {'uuid': 'd'}],
-            },
-            0,
+            report, host_contract.REPORT, 1, _SINCE
         )
         self.assertEqual(
             {'digest': 'a', 'devices': [{'uuid': 'b'}, {'uuid': 'd'}]}, told
         )
-        self.assertEqual({'link_sets'}, left_out)
+        self.assertEqual({'colour', 'weather'}, left_out)
+        self.assertEqual(before, repr(report))
 
-    def test_nothing_is_left_out_of_a_report_without_news(self) -> None:
-        told, left_out = host_contract.spoken({'digest': 'a'}, 0)
-        self.assertEqual(({'digest': 'a'}, frozenset()), (told, left_out))
+    def test_a_word_of_one_message_is_none_of_another(self) -> None:
+        request = {'attempt': 1, 'weather': 'fair'}
+        told, left_out = host_contract.spoken(
+            request, host_contract.REQUEST, 1, _SINCE
+        )
+        self.assertEqual((request, frozenset()), (told, left_out))
 
     @given(_DEVICES)
     def test_no_key_is_newer_than_the_contract(
         self, devices: list[dict[str, object]]
     ) -> None:
-        for contract in range(host_contract.NEWEST):
+        for contract in (1, 2, 3):
             told, _left_out = host_contract.spoken(
-                {'devices': devices}, contract
+                {'devices': devices}, host_contract.REPORT, contract, _SINCE
             )
             self.assertEqual(len(devices), len(told['devices']))
             for device, kept in zip(devices, told['devices'], strict=True):
                 self.assertEqual(
-                    {
-                        key
-                        for key in device
-                        if host_contract.DEVICE_SINCE.get(key, 0) <= contract
-                    },
-                    set(kept),
+                    device.keys() - ({'colour'} if contract < 2 else set()),
+                    kept.keys(),
                 )
-
-    @given(_DEVICES)
-    def test_the_report_itself_stays(
-        self, devices: list[dict[str, object]]
-    ) -> None:
-        before = repr(devices)
-        host_contract.spoken({'devices': devices}, 0)
-        self.assertEqual(before, repr(devices))
-
-
-class TestAcquired(testtools.TestCase):
-    def test_the_newest_is_told_whole(self) -> None:
-        request = {'attempt': 1, 'numa_nodes': [0], 'is_new': True}
-        self.assertEqual(
-            request, host_contract.acquired(request, host_contract.NEWEST)
-        )
-
-    def test_what_the_first_has_no_word_for_is_left_out(self) -> None:
-        self.assertEqual(
-            {'attempt': 1},
-            host_contract.acquired(
-                {'attempt': 1, 'numa_nodes': [0], 'is_new': True}, 0
-            ),
-        )
+                self.assertEqual(
+                    contract == 3 and 'shape' in str(device),
+                    'shape' in str(kept),
+                )

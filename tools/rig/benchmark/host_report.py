@@ -44,7 +44,11 @@ def figures(port: int) -> dict[str, float]:
         'benchmark-report', regions=(), functions=_DEVICES
     )
     client = http_client.HttpClient(port, _HEADERS)
-    facts = {'node_uuid': host.node_uuid, 'service_host': host.service_host}
+    facts = {
+        'node_uuid': host.node_uuid,
+        'service_host': host.service_host,
+        'contract': host.contract,
+    }
     whole = {**facts, 'devices': host.reported(), 'digest': 'same'}
 
     def report(body: dict[str, Any], status: int) -> float:

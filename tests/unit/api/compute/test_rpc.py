@@ -30,7 +30,6 @@ DEPLOYABLE = uuidutils.generate_uuid()
 BITSTREAM = uuidutils.generate_uuid()
 INSTANCE = uuidutils.generate_uuid()
 CALLEE = host_rpc.Callee('compute-1', host_contract.NEWEST)
-OLD = host_rpc.Callee('compute-1', host_contract.FIRST)
 
 
 class Unheard(Exception):
@@ -148,11 +147,6 @@ class TestThroughRealRpc(TestCase):
                 (type(error), str(error), error.public),
             )
 
-    def test_what_a_host_of_an_earlier_version_refuses(self):
-        self.fail_with(exceptions.Conflict('why'))
-        error = self.assertRaises(exceptions.Conflict, self.program)
-        self.assertEqual('why', str(error))
-
     def test_a_fault_of_the_host_itself(self):
         self.fail_with(Unheard('the secret'))
         error = self.assertRaises(exceptions.DeviceError, self.program)
@@ -219,31 +213,32 @@ class TestStock(TestCase):
             BITSTREAM,
         )
 
-    def test_other_calls_reach_a_host_of_the_release_before(self):
+    def test_a_host_of_the_next_release(self):
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.virt.fpga.rpc_agent.Endpoint.target',
-                oslo_messaging.Target(version=host_rpc.FIRST),
+                oslo_messaging.Target(version='1.1'),
             )
         )
         self.bus.add_host('compute-1', self.programmer, self.programmer)
-        self.program(contract=host_contract.FIRST)
+        self.program(contract=host_contract.NEWEST + 1)
         self.assertEqual(1, len(self.programmer.asked))
-        rpc.prefetch(self.context, OLD, [BITSTREAM])
-        self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
 
-    def test_a_host_that_is_too_old(self):
+    def test_a_call_of_the_next_release(self):
+        """A host of this one does not serve it."""
+
+        def call():
+            with (
+                rpc._translated(CALLEE),
+                rpc._client(self.context, CALLEE) as (context, prepare),
+            ):
+                prepare(version='1.1').cast(context, 'stock')
+
         self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
-        error = self.assertRaises(
-            exceptions.Conflict,
-            rpc.stock,
-            OLD,
-            DEPLOYABLE,
-            BITSTREAM,
-        )
+        error = self.assertRaises(exceptions.Conflict, call)
         for text in (str(error), error.public):
-            self.assertIn(f'serves version {host_rpc.FIRST} ', text)
-            self.assertIn(f'version {host_rpc.STOCK} is needed', text)
+            self.assertIn(f'serves version {host_rpc.VERSION} ', text)
+            self.assertIn('version 1.1 is needed', text)
         self.assertIn('compute-1', str(error))
         self.assertNotIn('compute-1', error.public)
         self.assertTrue(self.programmer.stocked.empty())

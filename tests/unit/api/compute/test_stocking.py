@@ -127,16 +127,6 @@ class OrderTest(StockingTestCase):
         self.be_silent()
         self.assertEqual([], region_stock.read_idle(60))
 
-    def test_a_host_of_the_release_before(self) -> None:
-        told = {
-            key: value
-            for key, value in base.report().items()
-            if key != 'contract'
-        }
-        self.ok('PUT', f'/hosts/{base.HOSTNAME}', told, roles=base.SERVICE)
-        self.assertIn('version 1.2 is needed', self.log.output)
-        self.assertTrue(self.host.stocked.empty())
-
     def test_a_host_that_cannot_be_asked(self) -> None:
         self.bus._hosts.clear()
         self.report()

@@ -37,7 +37,9 @@ class TestEndpoint(message_bus.TestCase):
         self.client = (
             rpc.ClientRouter(
                 rpc.get_client(
-                    oslo_messaging.Target(topic=host_rpc.TOPIC, version='1.1')
+                    oslo_messaging.Target(
+                        topic=host_rpc.TOPIC, version=host_rpc.FIRST
+                    )
                 )
             )
             .client(self.context)
@@ -56,13 +58,17 @@ class TestEndpoint(message_bus.TestCase):
             self.call,
             'program',
             deployable_uuid=DEPLOYABLE,
+            instance_uuid=None,
+            shell_loading='forbidden',
         )
         return host_rpc.refused(str(error))
 
     def test_programs_for_the_caller(self):
         for method, more in (
-            ('program', {'instance_uuid': DEPLOYABLE}),
-            ('program', {}),
+            (
+                'program',
+                {'instance_uuid': DEPLOYABLE, 'shell_loading': 'forbidden'},
+            ),
             ('program_fpga_with_bitstream', {}),
         ):
             self.call(method, deployable_uuid=DEPLOYABLE, **more)
@@ -81,8 +87,11 @@ class TestEndpoint(message_bus.TestCase):
 
     def test_shells(self):
         for method, more, expected in (
-            ('program', {'shell_loading': 'allowed'}, 'allowed'),
-            ('program', {}, 'forbidden'),
+            (
+                'program',
+                {'instance_uuid': None, 'shell_loading': 'allowed'},
+                'allowed',
+            ),
             ('program_fpga_with_bitstream', {}, 'forbidden'),
         ):
             self.call(method, deployable_uuid=DEPLOYABLE, **more)
@@ -140,8 +149,7 @@ class TestEndpoint(message_bus.TestCase):
             self.assertIn(told, self.log.output)
 
     def test_stock(self):
-        client = self.client.prepare(version=host_rpc.VERSION)
-        client.cast(
+        self.client.cast(
             self.context,
             'stock',
             deployable_uuid=DEPLOYABLE,

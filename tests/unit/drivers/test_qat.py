@@ -74,6 +74,8 @@ class TestQat(base.DriverTestCase):
         self.sysfs.remove(self.CARD)
         device = self.discover()
         self.assertEqual((None, {}), (device.fault, device.attributes))
+        # Its kernel has no heartbeat, and no process of root is asked.
+        self.assertEqual([], self.asked)
 
     def test_a_card_that_is_stopped(self):
         self.sysfs.set(self.CARD, qat__state='down')

@@ -12,6 +12,7 @@
 
 import os
 import pathlib
+import re
 import threading
 import time
 
@@ -119,10 +120,16 @@ class TestParsed(testtools.TestCase):
             '</processes></gpus><!-- ]]> <![CDATA[',
             '<?xml version="1.0"?>',
         ):
-            text = XML.replace('</gpu>', f'<name>{junk}</name></gpu>', 1)
-            self.assertEqual(
-                expected, nvidia_smi.parsed(text, LINKS), repr(junk)
-            )
+            name = f'<name>{junk}</name>'
+            first, *others = XML.partition('</gpu>')
+            texts = [first + name + ''.join(others)]
+            if '</' not in junk:
+                # All that the GPU says comes after the name.
+                texts.append(re.sub('(<gpu id=.*?>)', rf'\1{name}', XML))
+            for text in texts:
+                self.assertEqual(
+                    expected, nvidia_smi.parsed(text, LINKS), repr(junk)
+                )
 
     def test_a_gpu_whose_end_is_missing(self):
         lost = 'GPU is lost.  Reboot the system to recover this GPU\n'

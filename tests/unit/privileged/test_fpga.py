@@ -11,9 +11,11 @@
 # under the License.
 
 import fcntl
+import mmap
 import os
 import pathlib
 import stat
+import struct
 
 import fixtures
 from oslo_concurrency import processutils
@@ -259,6 +261,22 @@ class TestFpga(testtools.TestCase):
                     ValueError, method, card, str(self.cached(image)), 60
                 )
         self.assertEqual([], self.tools.log)
+
+    def test_whose_memory_is_read(self):
+        """BAR 0 of a function that is offered, while no guest has it."""
+        bar = self.sysfs.root / 'bus/pci/devices' / DFL / 'resource0'
+        header = struct.pack('<3Q', 1 << 60, 2, 1)
+        bar.write_bytes(header.ljust(mmap.PAGESIZE, b'-'))
+        self.assertEqual(
+            '00000000-0000-0001-0000-000000000002', fpga.afu_id(DFL)
+        )
+        self.sysfs.bind(DFL, 'vfio-pci')
+        error = self.assertRaises(ValueError, fpga.afu_id, DFL)
+        self.assertIn('a guest may have it', str(error))
+        self.sysfs.bind(DFL, 'dfl-pci')
+        tree.offer(self, {'vendor_id': '8086'})
+        error = self.assertRaises(ValueError, fpga.afu_id, DFL)
+        self.assertIn('device_spec', str(error))
 
     def test_a_tool_that_hangs_lets_the_next_one_in(self):
         self.tools.fail('hang')

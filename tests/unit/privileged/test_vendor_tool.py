@@ -43,6 +43,14 @@ class TestRun(testtools.TestCase):
         self.assertEqual('<p>\ufffd\0\x1b[2J</p>', answer.text)
         self.assertIs(answer, answer.check(('it',)))
 
+    def test_a_failure_that_is_no_text(self):
+        answer = self.run_script(r"printf 'no \377' >&2; exit 1")
+        self.assertEqual('no \ufffd', answer.said)
+        error = self.assertRaises(
+            processutils.ProcessExecutionError, answer.check, ('it',)
+        )
+        self.assertEqual('no \ufffd', error.stderr)
+
     def test_output_without_end(self):
         for stream in ('1', '2'):
             began = time.monotonic()
@@ -57,9 +65,11 @@ class TestRun(testtools.TestCase):
         self.assertTrue(answer.output.endswith(b'y\nend\n'))
 
     def test_without_end(self):
+        began = time.monotonic()
         self.assertIn(
             self.run_script('sleep 60', 1).status, vendor_tool.TIMED_OUT
         )
+        self.assertLess(time.monotonic() - began, 8)
 
     def test_what_leaves_its_output_open(self):
         """As a daemon does that a tool starts."""

@@ -60,6 +60,7 @@ def driver(made: Any) -> base.Driver:
         raise ValueError(f'{_shown(made)} is no {base.Driver.__name__}')
     for name in _FLAGS:
         _check(getattr(made, name), bool, name)
+    _check(made.kind, str | None, 'kind')
     for name in ('line_keys', 'cleaning_methods'):
         _check(getattr(made, name), frozenset[str], name)
     return made

@@ -39,6 +39,9 @@ class Driver(abc.ABC):
     Its methods are called from several threads at once. It keeps no state of
     its own, because nova-compute may be killed at any time.
 
+    :cvar kind: the one type of all its devices, None if they have several; a
+        line with another type, or of a device that the catalogue gives another
+        type, stops nova-compute. GPU and VGPU count as one.
     :cvar line_keys: which of :data:`device_spec.OF_SOME_DRIVERS` it reads; a
         line with another one of them is refused
     :cvar cleaning_methods: the allowed values of the key ``clean`` of a line;
@@ -56,6 +59,7 @@ class Driver(abc.ABC):
         are derived from it, see :func:`nova_accel.model.naming.derived_uuid`
     """
 
+    kind: str | None = None
     line_keys: frozenset[str] = frozenset()
     cleaning_methods: frozenset[str] = frozenset({'none', 'reset', 'command'})
     repeats_programming: bool = False

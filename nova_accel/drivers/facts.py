@@ -198,7 +198,7 @@ def _check_type(
         )
         if fault is not None:
             raise exceptions.DeviceError(fault)
-    elif known.type.removeprefix('V') != type_.removeprefix('V'):
+    elif not naming.is_same_type(known.type, type_):
         raise exceptions.DeviceError(
             f'it cannot be a {type_}: in the catalogue, {function.vendor_id}:'
             f'{function.product_id} ({known.product}) is a {known.type}; if '

@@ -69,6 +69,7 @@ class FpgaDriver(base.Driver):
     is a deployable of its own.
     """
 
+    kind = 'FPGA'
     line_keys = frozenset({'whole'})
     cleaning_methods = base.Driver.cleaning_methods | {'program'}
 

@@ -36,6 +36,7 @@ class GpuSriovDriver(pci.PciDriver):
     driver schedules them, so no guest gets the card itself.
     """
 
+    kind = 'VGPU'
     line_keys = frozenset({'live_migratable'})
 
     def discover(

@@ -63,6 +63,7 @@ class Guard(base.Driver):
         try:
             with self._contract('__init__', 'all devices'):
                 self._driver = answers.driver(make())
+                self.kind = self._driver.kind
                 self.line_keys = self._driver.line_keys
                 self.cleaning_methods = self._driver.cleaning_methods
                 self.repeats_programming = self._driver.repeats_programming

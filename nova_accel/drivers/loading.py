@@ -24,6 +24,7 @@ from nova_accel.drivers import base
 from nova_accel.drivers import guard
 from nova_accel.host import libvirt_devices
 from nova_accel.host import sysfs_tree
+from nova_accel.model import naming
 
 NAMESPACE = 'nova_accel.drivers'
 
@@ -50,6 +51,24 @@ def load(
 def names() -> list[str]:
     """The installed drivers, whether they can be used or not."""
     return sorted({point.name for point in _points()})
+
+
+def kinds() -> Mapping[str, str | None]:
+    """Name -> type of its devices, for all installed drivers.
+
+    It is None if its devices have several, or the driver cannot be loaded.
+    """
+    return {point.name: _kind(point) for point in _points()}
+
+
+def _kind(point: metadata.EntryPoint) -> str | None:
+    try:
+        kind = getattr(_class(point), 'kind', None)
+    except exceptions.DeviceError:
+        # Its guard tells it.
+        return None
+    is_known = isinstance(kind, str) and kind in naming.RESOURCE_CLASSES
+    return kind if is_known else None
 
 
 def _points() -> metadata.EntryPoints:

@@ -58,6 +58,7 @@ class NvidiaVfioDriver(base.Driver):
     functions get the first type.
     """
 
+    kind = 'VGPU'
     line_keys = frozenset({'live_migratable', 'vgpu_params', 'vgpu_types'})
     cleaning_methods = frozenset({'none'})
 

@@ -27,12 +27,9 @@ from nova_accel.model import hardware
 class PciKindDriver(pci.PciDriver):
     """Like ``pci``, but for one type of devices and some vendors.
 
-    :cvar kind: the type of its devices, unless the operator's line sets
-        another
     :cvar vendors: the supported vendors, vendor id -> name; any if empty
     """
 
-    kind: ClassVar[str]
     vendors: ClassVar[Mapping[str, str]] = {}
 
     def discover(

@@ -55,6 +55,11 @@ RESOURCE_CLASSES = {
 }
 
 
+def is_same_type(one: str, other: str) -> bool:
+    """Whether two types are one; a GPU in parts is a GPU."""
+    return one.removeprefix('V') == other.removeprefix('V')
+
+
 # The form that the functions below make from a uuid. Operators' traits may
 # look alike, but have none.
 _UUID = r'[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12}'

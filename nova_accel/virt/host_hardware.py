@@ -18,8 +18,8 @@ import dataclasses
 
 from nova.virt.libvirt import host as libvirt_host
 
-from nova_accel import conf
 from nova_accel.drivers import base
+from nova_accel.drivers import configured_lines
 from nova_accel.drivers import loading
 from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
@@ -28,8 +28,6 @@ from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import host_view
-
-CONF = conf.CONF
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +50,8 @@ class Hardware:
 def of(host: libvirt_host.Host, node: host_view.Node) -> Hardware:
     """The hardware of libvirt's host, which is not looked at yet.
 
-    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed, or
+        contradicts itself.
     :raises ConfigurationError: names the option that is wrong.
     """
     node_devices = libvirt_devices.NodeDevices(host)
@@ -69,5 +68,5 @@ def of(host: libvirt_host.Host, node: host_view.Node) -> Hardware:
             node_devices, sysfs, claims, guests
         ),
         drivers,
-        device_spec.parse(CONF.nova_accel.device_spec, drivers),
+        configured_lines.read(),
     )

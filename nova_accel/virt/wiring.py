@@ -28,10 +28,9 @@ from nova_accel.client import accelerator_api
 from nova_accel.client import servers
 from nova_accel.client import service_user
 from nova_accel.drivers import catalogue
-from nova_accel.drivers import loading
+from nova_accel.drivers import configured_lines
 from nova_accel.host import fabric_manager
 from nova_accel.host import host_use
-from nova_accel.model import device_spec
 from nova_accel.model import host_findings
 from nova_accel.model import host_view
 from nova_accel.virt import damaged_files
@@ -83,10 +82,11 @@ _UNPUBLISHED = 'The accelerators of this host could not be published'
 def check_configured() -> None:
     """Refuse at once a configuration that :func:`start` would refuse.
 
-    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed, or
+        contradicts itself.
     :raises ConfigurationError: names the option that is wrong.
     """
-    device_spec.parse(CONF.nova_accel.device_spec, loading.names())
+    configured_lines.read()
     catalogue.entries()
     accelerator_api.adapter_from_conf()
     store.from_conf()
@@ -99,7 +99,8 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     discovered here, which is quick, and reported later. Only virtual
     functions that a reboot has removed take long to make.
 
-    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed, or
+        contradicts itself.
     :raises ConfigurationError: names the option that is wrong.
     """
     common = _common(host, service_host)

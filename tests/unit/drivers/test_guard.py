@@ -238,12 +238,9 @@ class TestGuard(GuardTestCase):
             if not name.startswith('_') and not callable(value)
         }
         for name, value in flags.items():
+            others = {frozenset: frozenset({'mine'}), type(None): 'mine'}
             setattr(
-                self.driver,
-                name,
-                frozenset({'mine'})
-                if isinstance(value, frozenset)
-                else not value,
+                self.driver, name, others.get(type(value), value is False)
             )
         guarded = guard.Guard('acme', lambda: self.driver)
         self.assertEqual(

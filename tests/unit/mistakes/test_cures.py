@@ -17,24 +17,21 @@ A text that quotes a key of a line needs a case here, else
 """
 
 import ast
-import json
+import importlib
 import pathlib
 from typing import Any
 
 import testtools
 
 import nova_accel
-from nova_accel.drivers import loading
-from nova_accel.host import host_use
-from nova_accel.host import libvirt_devices
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.drivers import configured_lines
 from nova_accel.model import device_spec
-from nova_accel.testing import fake_sysfs
 from nova_accel.testing import pci_functions
-from nova_accel.virt.holding import units_in_use
-from nova_accel.virt.publishing import discovery
-from nova_accel.virt.publishing import last_answers
+from unit.mistakes import discovered
 
-NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+CONF = conf.CONF
 IMAGE = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 CARD, PART, NEXT = '0000:3d:00.0', '0000:3d:00.1', '0000:3e:00.0'
 REGION = 'fpga_region__region{0}__compat_id'
@@ -66,6 +63,7 @@ _VGPU = {
         'nvidia__creatable_vgpu_types': '558 : NVIDIA A40-8Q',
     }
 }
+_PORT = {'nvme__nvme3__model': 'X', 'nvme__nvme3__serial': 'S1'}
 _MDEVS = {'nvidia-222': 4, 'nvidia-223': 2}
 _TWO_REGIONS = {CARD: {REGION.format(0): '', REGION.format(1): ''}}
 
@@ -77,6 +75,23 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], str, Any]] = [
         {'driver': 'pci'},
         'must have a "type"',
         {'type': 'FPGA'},
+    ),
+    (
+        _alone('abcd', '0001', class_code='088000'),
+        {},
+        {'driver': 'pci', 'type': 'QAT'},
+        'the line must have its "product_id"',
+        {'vendor_id': 'abcd', 'product_id': '0001'},
+    ),
+    (
+        [*_alone('144d', 'a824'), _function(NEXT, '144d', 'a824')],
+        {
+            CARD: {**_PORT, 'nvme__nvme3__subsysnqn': 'nqn.x'},
+            NEXT: {**_PORT, 'nvme__nvme3__subsysnqn': 'nqn.x'},
+        },
+        {'driver': 'nvme'},
+        'Match only one of them by "address"',
+        {'address': CARD},
     ),
     (
         _alone('10ee', '50b4'),
@@ -217,74 +232,120 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], str, Any]] = [
 ]
 
 
+# The line with which nova-compute does not start, a part of the error, the
+# cure.
+CASES_OF_THE_START: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    ({'driver': 'pci'}, '"vendor_id" or "address"', {'address': CARD}),
+    (
+        {'driver': 'pci', 'address': CARD, 'clean': 'command'},
+        '"clean": "command" and "clean_command" need each other',
+        {'clean_command': ['/usr/bin/wipe']},
+    ),
+    (
+        {'driver': 'pci', 'address': CARD, 'links': {'numa': [[CARD, NEXT]]}},
+        '"links" needs "pool": "link"',
+        {'pool': 'link'},
+    ),
+    (
+        {
+            'driver': 'pci',
+            'address': CARD,
+            'module_ids': {CARD: 1, NEXT: 1},
+        },
+        'two devices of "module_ids"',
+        {'module_ids': {CARD: 1, NEXT: 2}},
+    ),
+    (
+        {'driver': 'pci', 'address': CARD, 'resource_class': 'FPGA'},
+        'leave it out for the standard class of the "type"',
+        {'resource_class': None, 'type': 'FPGA'},
+    ),
+    (
+        {'driver': 'nvme', 'address': CARD, 'type': 'GPU'},
+        'it has "type": "GPU", but the driver nvme',
+        {'type': None},
+    ),
+    (
+        {'driver': 'nvme', 'vendor_id': '10de', 'product_id': '2235'},
+        'name another driver',
+        {'driver': 'nvidia_gpu'},
+    ),
+    (
+        {
+            'driver': 'pci',
+            'vendor_id': '10de',
+            'product_id': '2235',
+            'type': 'NIC',
+        },
+        'it has "type": "NIC", but in the catalogue',
+        {'type': None},
+    ),
+]
+
+
 # A part of a text that refuses no line -> the test that applies its cure.
 ELSEWHERE = {
+    'must be a JSON object': 'unit.mistakes.test_device_spec.TestLine',
     '"live_migratable"': 'unit.drivers.test_pci.TestCheckMigratable',
     'different block formats': 'unit.drivers.test_nvme_erasure.TestFormat',
+    'larger pool': (
+        'unit.model.test_group_division.TestPlaceable.test_too_many_parts'
+    ),
+    'of all NUMA nodes share': (
+        'unit.model.test_nearness.TestNearness.test_the_cures_of_none'
+    ),
+    '"module_ids" of [nova_accel]': (
+        'unit.model.links.test_linked_devices.TestJoined'
+    ),
+    'set "clean": ': (
+        'unit.virt.fpga.test_private_circuits.TestTheNextServer'
+        '.test_finds_the_blank_one'
+    ),
 }
 
 
-class _Claims:
-    """As ``NovaClaims``, of a Nova that has nothing."""
-
-    def on_functions(self, _addresses: Any, _host: Any) -> None:
-        return None
-
-    def on_device(self, _device: Any, _host: Any) -> None:
-        return None
-
-
-class _Host:
-    """As ``NodeDevices``."""
-
-    def __init__(self, functions: Any) -> None:
-        self._functions = functions
-
-    def look(self) -> libvirt_devices.HostDevices:
-        return libvirt_devices.HostDevices(
-            {each.address: each for each in self._functions}
-        )
-
-
 class TestCures(testtools.TestCase):
-    def refusals(
-        self, functions: Any, attributes: Any, line: dict[str, Any]
-    ) -> str:
-        """Why the line is refused, nothing if it is not."""
-        fake = self.useFixture(fake_sysfs.FakeSysfs())
-        for address, values in attributes.items():
-            fake.set(address, **values)
-        drivers = loading.load(None, fake.sysfs, NODE_UUID)
-        text = json.dumps(
-            {
-                key: value
-                for key, value in {'vendor_id': '*', **line}.items()
-                if value is not None
-            }
-        )
-        inventory = discovery.discover(
-            _Host(functions),  # type: ignore[arg-type]
-            drivers,
-            device_spec.parse([text], drivers),
-            _Claims(),  # type: ignore[arg-type]
-            lambda _mdevs: units_in_use.Found({}),
-            lambda: host_use.HostUse(fake.sysfs),
-            last_answers.LastAnswers(),
-        )
-        return '\n'.join(each.replace(text, '') for each in inventory.refused)
-
     def test_each_cure_helps(self) -> None:
         for functions, attributes, line, why, cure in CASES:
-            before = self.refusals(functions, attributes, line)
+            before = discovered.refusals(self, functions, attributes, line)
             self.assertIn(why, before, line)
-            after = self.refusals(functions, attributes, {**line, **cure})
+            after = discovered.refusals(
+                self, functions, attributes, {**line, **cure}
+            )
             self.assertEqual('', after, line)
 
+    def test_each_cure_lets_nova_compute_start(self) -> None:
+        for line, why, cure in CASES_OF_THE_START:
+            self.assertIn(why, self.fault(line), line)
+            self.assertEqual('', self.fault({**line, **cure}), line)
+
+    def fault(self, line: dict[str, Any]) -> str:
+        """Why nova-compute does not start with a line, nothing if it does."""
+        text = discovered.text(line)
+        CONF.set_override('device_spec', [text], 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
+        try:
+            configured_lines.read()
+        except exceptions.InvalidDeviceSpec as error:
+            return str(error).replace(text, '')
+        return ''
+
     def test_each_text_has_a_case(self) -> None:
-        told = '\n'.join(self.refusals(*case[:3]) for case in CASES)
+        told = '\n'.join(
+            [discovered.refusals(self, *case[:3]) for case in CASES]
+            + [self.fault(line) for line, _why, _cure in CASES_OF_THE_START]
+        )
         advising = _advising()
-        self.assertGreater(len(advising), 10)
+        self.assertGreater(len(advising), 20)
         self.assertEqual([], [text for text in advising if text not in told])
+
+    def test_the_tests_elsewhere_exist(self) -> None:
+        for name in ELSEWHERE.values():
+            module, _, attribute = name.partition('.Test')
+            case, *methods = f'Test{attribute}'.split('.')
+            found = getattr(importlib.import_module(module), case)
+            for method in methods:
+                self.assertTrue(hasattr(found, method), name)
 
 
 def _advising() -> list[str]:
@@ -293,8 +354,8 @@ def _advising() -> list[str]:
     package = pathlib.Path(nova_accel.__file__).parent
     return [
         node.value
-        for room in ('drivers', 'host')
-        for path in sorted((package / room).glob('*.py'))
+        for room in ('drivers', 'host', 'model', 'virt')
+        for path in sorted((package / room).rglob('*.py'))
         for node in _texts(ast.parse(path.read_text()))
         if any(key in node.value for key in keys)
         and not any(part in node.value for part in ELSEWHERE)

@@ -116,6 +116,11 @@ class TestPlaceable(testtools.TestCase):
                 f'[nova_accel] device_spec), or {cure}',
                 str(error),
             )
+            # In a larger pool it need not be divided.
+            self.assertEqual(
+                (a_group(amount),),
+                tuple(group_division.placeable(3, a_group(amount), amount)),
+            )
 
     def test_one_numa_node_is_not_divided(self):
         group = a_group(8, is_on_one_numa_node=True)

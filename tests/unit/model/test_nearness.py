@@ -80,3 +80,18 @@ class TestNearness(testtools.TestCase):
             self.assertIn(
                 expected, nearness.why_none(pool, free_units.nodes_of(nodes))
             )
+
+    def test_the_cures_of_none(self):
+        """A pool of all nodes, cells on all nodes, or another affinity."""
+        for affinity, pool, nodes, excludes in (
+            (REQUIRED, [units(0)], {1}, True),
+            (REQUIRED, [units(0), units(1)], {1}, False),
+            (REQUIRED, [units(0)], {0, 1}, False),
+            (PREFERRED, [units(0)], {1}, False),
+        ):
+            self.assertEqual(
+                excludes,
+                nearness.excludes(
+                    group(affinity), pool, free_units.nodes_of(nodes)
+                ),
+            )

@@ -24,6 +24,7 @@ from nova_accel import guru_report
 from nova_accel.db import device
 from nova_accel.testing import fabric_manager
 from nova_accel.testing import fake_fpga
+from nova_accel.virt import wiring
 from nova_accel.virt.fabric import no_fabric
 from unit.virt import started
 
@@ -47,6 +48,15 @@ class TestStart(started.StartedTestCase):
         CONF.set_override('device_spec', [line], 'nova_accel')
         error = self.assertRaises(exceptions.InvalidDeviceSpec, self.start)
         self.assertIn(line, str(error))
+
+    def test_a_line_that_contradicts_itself_stops_the_start(self):
+        line = json.dumps(
+            {'vendor_id': '10de', 'product_id': '2235', 'driver': 'nvme'}
+        )
+        CONF.set_override('device_spec', [line], 'nova_accel')
+        for start in (wiring.check_configured, self.start):
+            error = self.assertRaises(exceptions.InvalidDeviceSpec, start)
+            self.assertIn(line, str(error))
 
     def test_the_report_of_nova_compute_tells_the_devices(self):
         self.useFixture(

@@ -166,11 +166,16 @@ class TestJoined(testtools.TestCase):
         for fault in others:
             self.assertIn('its module id', fault)
             self.assertIn('"module_ids" of [nova_accel] device_spec', fault)
+        numbers = range(1, len(others) + 2)
+        named = self.faults(numbers, board(*({each} for each in numbers)))
+        self.assertEqual({None}, set(named))
 
     def test_the_same_module_id(self):
         faults = self.faults((1, 1, 2, 3), board({1}, {2}, {3}))
         self.assertIn('is also that of pci_0000_02_00_0', faults[0])
         self.assertEqual([None, None], faults[2:])
+        correct = self.faults((1, 4, 2, 3), board({1}, {2}, {3}, {4}))
+        self.assertEqual({None}, set(correct))
 
     def test_modules_without_a_partition(self):
         faults = self.faults(

@@ -30,11 +30,11 @@ import re
 
 from nova_accel import exceptions
 from nova_accel.host import answering
+from nova_accel.host import class_members
 from nova_accel.host import gpu_processes
 from nova_accel.host import sysfs_tree
 from nova_accel.model import host_uses
 from nova_accel.model import pci_address
-from nova_accel.privileged import nvme_drive
 
 _IFF_UP = 1
 
@@ -45,12 +45,9 @@ _FRAMEBUFFER = re.compile(r'fb[0-9]+')
 # Both the devices of the kernel's sysfb and the drivers that take them
 # (drivers/firmware/sysfb.c, sysfb_simplefb.c; efifb.c, vesafb.c, simpledrm.c).
 _FIRMWARE = re.compile(r'(simple|efi|vesa)(-framebuffer(\.[0-9]+)?|fb|drm)\b')
-_CONTROLLER = re.compile(r'nvme[0-9]+')
 
 # The scope in if_inet6 of addresses that interfaces give to themselves.
 _LINK_LOCAL = '20'
-
-_Members = Mapping[pci_address.PciAddress, tuple[pathlib.Path, ...]]
 
 
 class HostUse:
@@ -59,6 +56,7 @@ class HostUse:
     def __init__(self, sysfs: sysfs_tree.Sysfs) -> None:
         self._sysfs = sysfs
         self._root, self._proc = sysfs.root, sysfs.proc
+        self._members = class_members.ClassMembers(sysfs.root)
 
     def fault(self, address: pci_address.PciAddress) -> str | None:
         """Why nobody can use a function, see :func:`.answering.fault`."""
@@ -95,13 +93,13 @@ class HostUse:
             yield host_uses.DISPLAY.text(
                 'it is the display that the host has booted with'
             )
-        for path in self._framebuffers.get(address, ()):
+        for path in self._members.of(address, 'graphics'):
             if _FRAMEBUFFER.fullmatch(path.name):
                 yield host_uses.DISPLAY.text(
                     f'its framebuffer {path.name} is the console'
                 )
         yield from self._uses_of_disks(address)
-        for path in self._interfaces.get(address, ()):
+        for path in self._members.of(address, 'net'):
             for use in self._uses_of_interface(path):
                 yield host_uses.INTERFACE.text(use)
         yield from self._processes.uses(address)
@@ -111,8 +109,8 @@ class HostUse:
     ) -> Iterator[str]:
         """The frame buffers that the firmware has made of its memory."""
         for path in (
-            *self._framebuffers.get(address, ()),
-            *self._cards.get(address, ()),
+            *self._members.of(address, 'graphics'),
+            *self._members.of(address, 'drm'),
         ):
             if _FIRMWARE.search(str(path)):
                 yield host_uses.FIRMWARE.text(
@@ -134,10 +132,12 @@ class HostUse:
         return any(
             _FIRMWARE.search(name)
             and any(
-                _names(self._root / 'devices/platform' / name / class_)
+                class_members.names(
+                    self._root / 'devices/platform' / name / class_
+                )
                 for class_ in ('drm', 'graphics')
             )
-            for name in _names(self._root / 'devices/platform')
+            for name in class_members.names(self._root / 'devices/platform')
         )
 
     @functools.cached_property
@@ -160,8 +160,8 @@ class HostUse:
     def _uses_of_disks(self, address: pci_address.PciAddress) -> Iterator[str]:
         """The uses of disks and partitions, which are block devices, too."""
         told = host_uses.DISK.text
-        for path in self._disks.get(address, ()):
-            holders = _names(path / 'holders')
+        for path in self._members.of(address, 'block'):
+            holders = class_members.names(path / 'holders')
             if holders:
                 yield told(f'{path.name} is a part of {", ".join(holders)}')
             place = self._mounts.get(_read(path / 'dev'))
@@ -186,35 +186,8 @@ class HostUse:
             yield f'{name} has an address or a route'
 
     @functools.cached_property
-    def _framebuffers(self) -> _Members:
-        return self._members('graphics')
-
-    @functools.cached_property
-    def _cards(self) -> _Members:
-        return self._members('drm')
-
-    @functools.cached_property
-    def _disks(self) -> _Members:
-        """The disks of each function; a disk with several paths is in each."""
-        return self._members('block')
-
-    @functools.cached_property
-    def _interfaces(self) -> _Members:
-        return self._members('net')
-
-    @functools.cached_property
     def _processes(self) -> gpu_processes.GpuProcesses:
         return gpu_processes.GpuProcesses(self._sysfs)
-
-    def _members(self, class_: str) -> _Members:
-        """Function -> its objects of a class in sysfs."""
-        found: dict[pci_address.PciAddress, list[pathlib.Path]] = {}
-        directory = self._root / 'class' / class_
-        for name in _names(directory):
-            path = (directory / name).resolve()
-            for address in _functions(path):
-                found.setdefault(address, []).append(path)
-        return {address: tuple(paths) for address, paths in found.items()}
 
     @functools.cached_property
     def _mounts(self) -> Mapping[str | None, str]:
@@ -286,55 +259,6 @@ def _readable(address: pci_address.PciAddress) -> Iterator[None]:
 
 def _text(address: pci_address.PciAddress, use: str) -> str:
     return f'the host itself uses {address}: {use}'
-
-
-def _functions(path: pathlib.Path) -> frozenset[pci_address.PciAddress]:
-    """The PCI functions to which an object in sysfs belongs.
-
-    With native NVMe multipathing, disks (heads) and their partitions are below
-    their subsystem, which has links to the controllers. A disk belongs to the
-    controllers that have a path to it.
-    """
-    nearest = _nearest(path)
-    if nearest is not None:
-        return frozenset({nearest})
-    for head in (path, *path.parents):
-        if head.parent.parent.name == 'nvme-subsystem':
-            controllers = [
-                (head.parent / name).resolve()
-                for name in _names(head.parent)
-                if _CONTROLLER.fullmatch(name)
-            ]
-            return frozenset(
-                address
-                for controller in controllers
-                if head.name in map(_head, _names(controller))
-                if (address := _nearest(controller)) is not None
-            )
-    return frozenset()
-
-
-def _head(path: str) -> str | None:
-    """The name of the disk to which a controller's path leads."""
-    match = nvme_drive.NAMESPACE.fullmatch(path)
-    return match and match['head'] + match['tail']
-
-
-def _nearest(path: pathlib.Path) -> pci_address.PciAddress | None:
-    for part in reversed(path.parts):
-        if part.count(':') == 2:
-            try:
-                return pci_address.PciAddress.parse(part)
-            except exceptions.InvalidName:
-                continue
-    return None
-
-
-def _names(directory: pathlib.Path) -> list[str]:
-    try:
-        return sorted(path.name for path in directory.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _read(path: pathlib.Path) -> str | None:

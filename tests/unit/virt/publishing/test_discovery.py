@@ -788,11 +788,28 @@ class TestHostUse(EmptyHostTestCase):
         self.assertIsNone(device.fault)
 
     def test_it_cannot_be_read(self):
-        self.fake.sysfs.set(self.parts[0].address)
+        """Which disks there are; only a function with a disk is lost."""
+        for part in self.parts:
+            self.fake.sysfs.set(part.address)
         path = self.fake.sysfs.root / 'class/block'
         path.parent.mkdir()
         path.symlink_to(path)
         (device,) = self.use().devices
+        self.assertIsNone(device.fault)
+        for number, part in enumerate(self.parts):
+            disk = self.fake.sysfs.root.joinpath(
+                'bus/pci/devices', str(part.address), 'vda'
+            )
+            disk.mkdir()
+            (disk / 'subsystem').symlink_to('../class/block')
+            inventory = self.use()
+            (device,) = inventory.devices
+            if number == 0:
+                self.assertEqual(
+                    [self.parts[1].address],
+                    [handle.address for handle in device.handles],
+                )
+                self.assert_refused(inventory, 'class/block', 'ELOOP')
         self.assertIn('cannot find out', device.fault)
 
     def test_it_cannot_be_read_of_one_unit(self):

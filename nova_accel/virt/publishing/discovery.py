@@ -224,7 +224,12 @@ class _Search:
             driver.check_cleaning(spec)
             line_keys.check(spec, self._drivers)
             device = self._answers.ask(
-                driver, function, spec, self._host, self._in_use.held
+                driver,
+                function,
+                spec,
+                self._host,
+                self._in_use.held,
+                self._used_by_host.fault,
             )
             if device is None:
                 self._check_not_novas(

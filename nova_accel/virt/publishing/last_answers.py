@@ -12,6 +12,7 @@
 
 """The last answers of the drivers, for the units that instances hold."""
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Set
 import dataclasses
@@ -95,25 +96,43 @@ class LastAnswers:
         spec: device_spec.DeviceSpec,
         host: libvirt_devices.HostDevices,
         held: Set[str],
+        find_fault: Callable[[pci_address.PciAddress], str | None],
     ) -> hardware.Device | None:
         """The answer of a driver, with all that instances hold of the device.
 
+        A driver may refuse a function that does not answer. It then stays as
+        it was, and the caller publishes it as faulty.
+
         :param held: the uuids of the attach handles that instances hold
+        :param find_fault: tells why a function does not answer, None if it
+            does
         :returns: as :meth:`nova_accel.drivers.base.Driver.discover`
-        :raises DeviceError, InvalidName: the driver refuses the function, and
-            no instance holds any of it.
+        :raises DeviceError, InvalidName: the driver refuses the function,
+            which answers or was not seen before, and no instance holds any of
+            it.
         """
         last = self._known(function, spec)
         is_there = functools.partial(_is_there, host)
         try:
             found = driver.discover(function, spec, host)
         except (exceptions.DeviceError, exceptions.InvalidName) as error:
-            kept = last and held_units.kept(last, held, is_there, str(error))
+            fault = find_fault(function.address)
+            kept = last and held_units.kept(
+                last,
+                held if fault is None else _with_all_of(last, held),
+                is_there,
+                str(error),
+            )
             if last is None or kept is None:
-                raise
+                if fault is None or isinstance(error, exceptions.PartOfCard):
+                    raise
+                raise exceptions.DeviceError(
+                    f'{fault}. Its driver refuses it: {error}'
+                ) from error
             LOG.info(
-                '%s stays as it was, because instances hold units of it: %s',
+                '%s stays as it was, because %s: %s',
                 function.address,
+                fault or 'instances hold units of it',
                 error,
             )
             self._last[function.address] = held_answers.Answer(last, spec.text)
@@ -149,6 +168,10 @@ class LastAnswers:
 
 def _is_held(device: hardware.Device, held: Set[str]) -> bool:
     return not held.isdisjoint(handle.uuid for handle in device.handles)
+
+
+def _with_all_of(device: hardware.Device, held: Set[str]) -> Set[str]:
+    return held | {handle.uuid for handle in device.handles}
 
 
 def _is_there(

@@ -101,6 +101,44 @@ class HandOverTestCase(test_discovery.EmptyHostTestCase):
         )
 
 
+class TestDead(HandOverTestCase):
+    """A card that its driver refuses because it does not answer."""
+
+    def die(self):
+        self.moment(None)
+        self.config_space().write_bytes(64 * b'\xff')
+
+    def config_space(self):
+        function = self.fake.sysfs.root / 'bus/pci/devices' / self.CARD
+        return function / 'config'
+
+    def test_it_is_faulty_until_it_answers(self):
+        known = self.look()
+        self.die()
+        for _look in range(2):
+            dead = self.look()
+            self.assertEqual((), dead.refused)
+            self.assertIn('does not answer', dead.devices[0].fault)
+            self.assertEqual(
+                [list(each.handles) for each in known.devices],
+                [list(each.handles) for each in dead.devices],
+            )
+        self.config_space().unlink()
+        self.moment(HOSTS, TYPE)
+        self.assertEqual(self.as_seen(known), self.as_seen(self.look()))
+
+    def test_one_that_answers_is_refused(self):
+        self.look()
+        self.moment(None)
+        self.assert_refused(self.look(), 'no fpga_region')
+
+    def test_one_that_was_not_seen_before(self):
+        self.die()
+        self.assert_refused(
+            self.look(), f'{self.CARD} does not answer', 'no fpga_region'
+        )
+
+
 class TestWholeFpga(HandOverTestCase):
     #: Into a guest, and back; its regions have other names afterwards.
     moments = (

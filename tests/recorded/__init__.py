@@ -10,7 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Recordings of real hosts, each against an answer written by hand."""
+"""Recordings of real hosts, each against an answer written by hand.
+
+The topologies of NCCL (``nccl-topo``) are compared with nothing. They tell the
+xGMI neighbours of AMD's GPUs, which nova_accel does not read. No other
+recording has its GPUs at the same addresses, so none is of the same machine.
+"""
 
 # Its __init__ decides between eventlet and native threads; anything else of
 # Nova imported before it leaves the process half patched.

@@ -77,14 +77,23 @@ def text(said: Any) -> str:
     return str(said)
 
 
-def migration_facts(said: Any) -> Mapping[str, str]:
-    """The facts that both hosts of a live migration must share."""
-    _check(said, Mapping[str, str], 'the answer')
-    if len(said) > MAX_FACTS:
-        raise ValueError(
-            f'the answer has {len(said)} facts, more than {MAX_FACTS}'
-        )
-    return {text(name): text(value) for name, value in said.items()}
+def migration_facts(said: Any, count: int) -> tuple[Mapping[str, str], ...]:
+    """The facts that both hosts of a live migration must share.
+
+    :param count: of how many devices
+    """
+    _check(said, tuple[Mapping[str, str], ...], 'the answer')
+    if len(said) != count:
+        raise ValueError(f'the answer is of {len(said)} devices, not {count}')
+    for each in said:
+        if len(each) > MAX_FACTS:
+            raise ValueError(
+                f'the answer has {len(each)} facts, more than {MAX_FACTS}'
+            )
+    return tuple(
+        {text(name): text(value) for name, value in each.items()}
+        for each in said
+    )
 
 
 def device(

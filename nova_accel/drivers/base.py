@@ -20,6 +20,7 @@ may be used, where it is published and who gets it.
 
 import abc
 from collections.abc import Mapping
+from collections.abc import Sequence
 import pathlib
 
 from nova_accel import exceptions
@@ -122,18 +123,21 @@ class Driver(abc.ABC):
         )
 
     def migration_facts(
-        self, handle: attach_handle.AttachHandle
-    ) -> Mapping[str, str]:
+        self, handles: Sequence[attach_handle.AttachHandle]
+    ) -> tuple[Mapping[str, str], ...]:
         """The facts that both hosts of a live migration must share.
 
-        The source asks while a guest has its handle, and the destination
-        before :meth:`plug`. Only there the handle has the ``vgpu_params`` of
-        its line, which the device is to get.
+        The source asks while a guest has the handles, and the destination
+        before :meth:`plug`. Only there they have the ``vgpu_params`` of their
+        line, which the device is to get. Nova waits meanwhile, so a driver
+        that has to run a tool runs it once for all of them.
 
-        :returns: name -> value, both for people to read
+        :param handles: all of the guest that are the driver's; at least one
+        :returns: for each handle, in their order: name -> value, both for
+            people to read
         :raises DeviceError: one cannot be learnt; the text says why.
         """
-        return {}
+        return tuple({} for _handle in handles)
 
     def unplug(  # noqa: B027
         self, handle: attach_handle.AttachHandle

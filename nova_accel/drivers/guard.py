@@ -20,6 +20,7 @@ answer. The text names the driver, its method and the device.
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import pathlib
 from typing import Any
@@ -97,11 +98,11 @@ class Guard(base.Driver):
             self._driver.check_migratable(handle)
 
     def migration_facts(
-        self, handle: attach_handle.AttachHandle
-    ) -> Mapping[str, str]:
-        with self._contract('migration_facts', handle.address):
+        self, handles: Sequence[attach_handle.AttachHandle]
+    ) -> tuple[Mapping[str, str], ...]:
+        with self._contract('migration_facts', handles[0].address):
             return answers.migration_facts(
-                self._driver.migration_facts(handle)
+                self._driver.migration_facts(handles), len(handles)
             )
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:

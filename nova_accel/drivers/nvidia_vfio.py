@@ -120,8 +120,8 @@ class NvidiaVfioDriver(base.Driver):
             super().check_migratable(handle)
 
     def migration_facts(
-        self, handle: attach_handle.AttachHandle
-    ) -> Mapping[str, str]:
+        self, handles: Sequence[attach_handle.AttachHandle]
+    ) -> tuple[Mapping[str, str], ...]:
         """The facts that NVIDIA demands to be equal.
 
         See "Migrating a VM Configured with NVIDIA vGPU" at
@@ -129,23 +129,43 @@ class NvidiaVfioDriver(base.Driver):
         ``vgpu_params``: those of the line, if the handle has them, else those
         in sysfs.
         """
-        card = self._sysfs.link(handle.address, 'physfn')
+        cards = [self._card(handle.address) for handle in handles]
+        branches = {card: self._branch(card) for card in cards}
+        modes = nvidia_smi.ecc_modes(branches)
+        return tuple(
+            self._facts(handle, card, branches[card], modes[card])
+            for handle, card in zip(handles, cards, strict=True)
+        )
+
+    def _card(self, address: pci_address.PciAddress) -> pci_address.PciAddress:
+        card = self._sysfs.link(address, 'physfn')
         if card is None:
-            raise exceptions.DeviceError(f'{handle.address} has no card')
-        card_address = pci_address.PciAddress.parse(card)
-        version = self._sysfs.read(card_address, 'driver/module/version')
+            raise exceptions.DeviceError(f'{address} has no card')
+        return pci_address.PciAddress.parse(card)
+
+    def _branch(self, card: pci_address.PciAddress) -> str:
+        version = self._sysfs.read(card, 'driver/module/version')
         if not version:
             raise exceptions.DeviceError(
                 f'driver/module/version of {card} is empty or absent: is '
                 "NVIDIA's driver loaded?"
             )
+        return version.partition('.')[0]
+
+    def _facts(
+        self,
+        handle: attach_handle.AttachHandle,
+        card: pci_address.PciAddress,
+        branch: str,
+        ecc_mode: str,
+    ) -> Mapping[str, str]:
         return {
             'the product of the GPU': (
-                self._sysfs.read(card_address, 'device') or 'unknown'
+                self._sysfs.read(card, 'device') or 'unknown'
             ),
             'the vGPU type': handle.vgpu_type or vfio_vgpu.NO_TYPE,
-            'the branch of the driver': version.partition('.')[0],
-            'the ECC mode': nvidia_smi.ecc_mode(card_address),
+            'the branch of the driver': branch,
+            'the ECC mode': ecc_mode,
             'vgpu_params': (
                 vfio_vgpu.VfioVgpu(self._sysfs).parameters(handle.address)
                 if handle.vgpu_params is None

@@ -22,6 +22,7 @@ on an NVSwitch board if a link of it ends at something that is no GPU, or if it
 has a fabric state (``fabric/state``, which only Hopper and later have).
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
@@ -204,23 +205,32 @@ def gpus(
     return tuple(found.values())
 
 
-def ecc_mode(card: pci_address.PciAddress) -> str:
+def ecc_modes(
+    cards: Collection[pci_address.PciAddress],
+) -> dict[pci_address.PciAddress, str]:
     """``Enabled``, ``Disabled``, or ``N/A`` for a GPU without ECC.
 
-    It takes seconds.
+    It is one call of the tool for all cards, which takes seconds, and
+    :data:`TIMEOUT_S` at most.
 
-    :raises DeviceError: the card does not tell it.
+    :raises DeviceError: a card does not tell it.
     """
-    arguments = ('-q', '-x', '-i', str(card))
+    only = ('-i', str(next(iter(cards)))) if len(cards) == 1 else ()
+    arguments = ('-q', '-x', *only)
     answer = _run(time.monotonic() + TIMEOUT_S, *arguments)
-    gpu = _elements(answer.text).get(card)
-    mode = '' if gpu is None else _text(gpu, ['ecc_mode/current_ecc'])
-    if mode not in ('Enabled', 'Disabled', 'N/A'):
-        raise exceptions.DeviceError(
-            f'{_COMMAND} {" ".join(arguments)} does not tell the ECC mode: '
-            f'exit status {answer.status}'
-        )
-    return mode
+    gpus = _elements(answer.text)
+    modes = {
+        card: _text(gpus[card], ['ecc_mode/current_ecc'])
+        for card in cards
+        if card in gpus
+    }
+    for card in cards:
+        if modes.get(card) not in ('Enabled', 'Disabled', 'N/A'):
+            raise exceptions.DeviceError(
+                f'{_COMMAND} {" ".join(arguments)} does not tell the ECC mode '
+                f'of {card}: exit status {answer.status}'
+            )
+    return modes
 
 
 def _told(

@@ -450,8 +450,10 @@ class TestVgpusOfVirtualFunctions(LiveMigrationTestCase):
         self.ecc = {}
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.host.nvidia_smi.ecc_mode',
-                lambda card: self.ecc.get(card.bus, 'Enabled'),
+                'nova_accel.host.nvidia_smi.ecc_modes',
+                lambda cards: {
+                    card: self.ecc.get(card.bus, 'Enabled') for card in cards
+                },
             )
         )
         spec = {

@@ -109,16 +109,22 @@ class Plugs:
         :returns: address of a PCI function -> its facts, if it has any
         :raises DeviceError: one cannot be learnt, or a device is gone.
         """
-        facts = {
-            str(arq.handle.address): self._present_driver(arq).migration_facts(
-                arq.handle
-                if are_plugged
-                else self._as_its_line_says(arq.handle)
+        of_drivers: dict[base.Driver, list[attach_handle.AttachHandle]] = {}
+        for arq in arqs:
+            if arq.handle.functions:
+                of_drivers.setdefault(self._present_driver(arq), []).append(
+                    arq.handle
+                    if are_plugged
+                    else self._as_its_line_says(arq.handle)
+                )
+        return {
+            str(handle.address): facts
+            for driver, handles in of_drivers.items()
+            for handle, facts in zip(
+                handles, driver.migration_facts(handles), strict=True
             )
-            for arq in arqs
-            if arq.handle.functions
+            if facts
         }
-        return {address: each for address, each in facts.items() if each}
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless it is gone.

@@ -36,7 +36,7 @@ CALLS = {
     'plug': (HANDLE,),
     'unplug': (HANDLE,),
     'check_migratable': (HANDLE,),
-    'migration_facts': (HANDLE,),
+    'migration_facts': ([HANDLE],),
     'loaded': (DEVICE, REGION),
     'program': (DEVICE, REGION, 'path', 1),
     'loaded_shell': (DEVICE,),
@@ -47,7 +47,7 @@ CALLS = {
 
 ANSWERS = {
     'discover': DEVICE,
-    'migration_facts': {'driver': '550'},
+    'migration_facts': ({'driver': '550'},),
     'loaded': '6f2a',
     'loaded_shell': '6f2b',
 }
@@ -239,9 +239,7 @@ class TestGuard(GuardTestCase):
         }
         for name, value in flags.items():
             others = {frozenset: frozenset({'mine'}), type(None): 'mine'}
-            setattr(
-                self.driver, name, others.get(type(value), value is False)
-            )
+            setattr(self.driver, name, others.get(type(value), value is False))
         guarded = guard.Guard('acme', lambda: self.driver)
         self.assertEqual(
             {name: getattr(self.driver, name) for name in flags},
@@ -285,3 +283,22 @@ class TestGuard(GuardTestCase):
             attach_handle.AttachHandle(HANDLE.uuid, HANDLE.address),
         )
         self.assertIn(str(HANDLE.address), str(error))
+
+
+class TestMigrationFacts(GuardTestCase):
+    def test_what_is_no_answer(self):
+        for answer in (
+            None,
+            {},
+            [{}],
+            (),
+            ({}, {}),
+            ({'driver': 550},),
+            ({'driver': 'x' * 5000},),
+            ({str(number): '' for number in range(33)},),
+        ):
+            self.have(answer=answer)
+            error = self.assertRaises(
+                exceptions.DeviceError, self.guard.migration_facts, [HANDLE]
+            )
+            self.assertIn('migration_facts()', str(error))

@@ -39,6 +39,7 @@ class TestNvidiaVfio(base.DriverTestCase):
     one_size = False
 
     def functions(self):
+        self.asked = []
         for address in FUNCTIONS:
             self.sysfs.set(address, nvidia__current_vgpu_type='0')
         self.sysfs.on_write['nvidia/current_vgpu_type'] = (
@@ -298,37 +299,40 @@ class TestNvidiaVfio(base.DriverTestCase):
         link = self.sysfs.root / 'bus/pci/devices' / FUNCTIONS[0] / 'physfn'
         link.unlink(missing_ok=True)
         self.assertRaises(
-            exceptions.DeviceError, driver.migration_facts, first
+            exceptions.DeviceError, driver.migration_facts, [first]
         )
         link.symlink_to(f'../{self.CARD}')
         self.sysfs.set(self.CARD, device='0x2235')
         error = self.assertRaises(
-            exceptions.DeviceError, driver.migration_facts, first
+            exceptions.DeviceError, driver.migration_facts, [first]
         )
         self.assertIn('driver/module/version', str(error))
         self.sysfs.set(self.CARD, driver__module__version='570.133.10')
         self.sysfs.set(FUNCTIONS[0], nvidia__vgpu_params='enable_uvm=1')
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.host.nvidia_smi.ecc_mode',
-                {pci_address.PciAddress.parse(self.CARD): 'Enabled'}.get,
+                'nova_accel.host.nvidia_smi.ecc_modes', self.ecc_modes
             )
-        )
-        self.assertEqual(
-            {
-                'the product of the GPU': '0x2235',
-                'the vGPU type': '557',
-                'the branch of the driver': '570',
-                'the ECC mode': 'Enabled',
-                'vgpu_params': 'enable_uvm=1',
-            },
-            driver.migration_facts(first),
         )
         # The destination tells what the guest is to get.
         lined = dataclasses.replace(first, vgpu_params='enable_uvm=0')
+        facts = {
+            'the product of the GPU': '0x2235',
+            'the vGPU type': '557',
+            'the branch of the driver': '570',
+            'the ECC mode': 'Enabled',
+            'vgpu_params': 'enable_uvm=1',
+        }
         self.assertEqual(
-            'enable_uvm=0', driver.migration_facts(lined)['vgpu_params']
+            (facts, {**facts, 'vgpu_params': 'enable_uvm=0'}),
+            driver.migration_facts([first, lined]),
         )
+        self.assertEqual([[self.CARD]], self.asked)
+
+    def ecc_modes(self, cards):
+        """As the tool tells them, which takes up to a minute."""
+        self.asked.append([str(card) for card in cards])
+        return dict.fromkeys(cards, 'Enabled')
 
     def test_no_vgpu(self):
         handle = attach_handle.AttachHandle(

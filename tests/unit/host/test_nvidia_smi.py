@@ -215,7 +215,9 @@ class TestGpus(ProgramTestCase):
                 '<log><gpu id="00000000:1B:00.0"><ecc_mode><current_ecc>'
                 f'{told}</current_ecc></ecc_mode></gpu></log>',
             )
-            self.assertEqual(told, nvidia_smi.ecc_mode(address(0x1B)))
+            self.assertEqual(
+                {address(0x1B): told}, nvidia_smi.ecc_modes([address(0x1B)])
+            )
         for output in (
             '',
             '<log><gpu id="00000000:1B:00.0"><ecc_mode/></gpu></log>',
@@ -224,9 +226,24 @@ class TestGpus(ProgramTestCase):
         ):
             self.answer(arguments, output, status=15)
             error = self.assertRaises(
-                exceptions.DeviceError, nvidia_smi.ecc_mode, address(0x1B)
+                exceptions.DeviceError, nvidia_smi.ecc_modes, [address(0x1B)]
             )
             self.assertIn('does not tell the ECC mode', str(error))
+
+    def test_the_ecc_modes_of_several_cards(self):
+        """Nova waits for a live migration, so it is one call."""
+        cards = [address(0x1B), address(0x43), address(0x52)]
+        mode = '<ecc_mode><current_ecc>Enabled</current_ecc></ecc_mode></gpu>'
+        self.answer('-q -x', XML.replace('</gpu>', mode))
+        self.assertEqual(
+            dict.fromkeys(cards, 'Enabled'), nvidia_smi.ecc_modes(cards)
+        )
+        self.assertEqual(['-q -x'], self.log.read_text().splitlines())
+        self.answer('-q -x', XML.replace('</gpu>', mode, 1))
+        error = self.assertRaises(
+            exceptions.DeviceError, nvidia_smi.ecc_modes, cards
+        )
+        self.assertIn('0000:43:00.0', str(error))
 
     def test_both_commands(self):
         self.assertEqual(nvidia_smi.parsed(XML, LINKS), nvidia_smi.gpus())

@@ -61,9 +61,11 @@ class RecordingDriver:
     def check_migratable(self, handle):
         self._check()
 
-    def migration_facts(self, handle):
+    def migration_facts(self, handles):
         self._check()
-        return {'driver': '550'} if handle.vgpu_type else {}
+        return tuple(
+            {'driver': '550'} if handle.vgpu_type else {} for handle in handles
+        )
 
     def unplug(self, handle):
         self._check()

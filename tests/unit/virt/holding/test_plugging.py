@@ -30,11 +30,17 @@ ARQ = arq_types.Arq(
 )
 
 
+class _Driver(types.SimpleNamespace):
+    """Its methods are those of a test."""
+
+    __hash__ = object.__hash__
+
+
 class TestPlugs(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.calls = []
-        self.driver = types.SimpleNamespace(
+        self.driver = _Driver(
             **{
                 name: lambda handle, name=name: self.calls.append(
                     (name, handle)
@@ -99,14 +105,42 @@ class TestPlugs(testtools.TestCase):
         self.view.handles = {
             'handle': dataclasses.replace(HANDLE, vgpu_params='enable_uvm=1')
         }
-        self.driver.migration_facts = lambda handle: {
-            'told': handle.vgpu_params
-        }
+        self.driver.migration_facts = lambda handles: tuple(
+            {'told': handle.vgpu_params} for handle in handles
+        )
         for are_plugged, told in ((True, None), (False, 'enable_uvm=1')):
             self.assertEqual(
                 {str(HANDLE.address): {'told': told}},
                 self.plugs.migration_facts([ARQ], are_plugged),
             )
+
+    def test_a_driver_is_asked_once_for_all_facts(self):
+        others = [
+            dataclasses.replace(
+                HANDLE,
+                uuid=f'handle{number}',
+                address=dataclasses.replace(HANDLE.address, slot=number),
+            )
+            for number in (1, 2)
+        ]
+        handles = [HANDLE, *others]
+        self.view.drivers = {each.uuid: 'fake' for each in handles}
+        self.view.handles = {each.uuid: each for each in handles}
+        asked = []
+
+        def migration_facts(some):
+            asked.append(some)
+            return tuple({'uuid': each.uuid} for each in some)
+
+        self.driver.migration_facts = migration_facts
+        self.assertEqual(
+            {str(each.address): {'uuid': each.uuid} for each in handles},
+            self.plugs.migration_facts(
+                [dataclasses.replace(ARQ, handle=each) for each in handles],
+                True,
+            ),
+        )
+        self.assertEqual([handles], asked)
 
     def test_a_device_that_is_gone(self):
         self.view.drivers = {}

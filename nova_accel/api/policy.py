@@ -110,7 +110,7 @@ def _caller(context: caller.Caller) -> _Caller:
 def get_enforcer() -> _Enforcer:
     """The enforcer of the rules, also for the ``oslopolicy-*`` commands."""
     enforcer = _Enforcer(conf.CONF)
-    enforcer.register_defaults(policies.list_rules())
+    enforcer.register_defaults(policies.RULES)
     return enforcer
 
 

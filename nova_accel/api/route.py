@@ -45,8 +45,9 @@ class Route:
     """One HTTP method of one path.
 
     :ivar rule: the policy rule that must allow the call, None if anyone may
-        make it. A handler may ask further rules for a part of the call.
+        make it
     :ivar or_rule: another one that is enough
+    :ivar further_rules: the ones that the handler asks for a part of the call
     :ivar body: the schema of the body, None if there is none
     :ivar wrapper: the only key of an object in which some clients send the
         body
@@ -54,18 +55,27 @@ class Route:
     :ivar since: the first microversion that has the call
     :ivar is_hidden_before: whether an older request is told that there is no
         such method, as Cyborg does, not which microversion has it
+    :ivar is_again: whether it is a call of another path, once more
     """
 
     handler: Handler
     summary: str
     rule: str | None
     or_rule: str | None = None
+    further_rules: tuple[str, ...] = ()
     body: scalars.Schema | None = None
     wrapper: str | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     query: Mapping[str, Argument] = dataclasses.field(default_factory=dict)
     since: str = microversion.VERSIONS[0]
     is_hidden_before: bool = False
+    is_again: bool = False
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The policy rules of which the call asks one or more."""
+        own = (each for each in (self.rule, self.or_rule) if each is not None)
+        return *own, *self.further_rules
 
 
 #: Path -> HTTP method -> route.

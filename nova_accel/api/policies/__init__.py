@@ -12,10 +12,6 @@
 
 """The policy rules and their defaults, one module per resource."""
 
-import itertools
-
-from oslo_policy import policy
-
 from nova_accel.api.policies import accelerator_request
 from nova_accel.api.policies import attribute
 from nova_accel.api.policies import binding
@@ -28,21 +24,17 @@ from nova_accel.api.policies import host
 from nova_accel.api.policies import programming
 from nova_accel.api.policies import topology
 
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """All rules, for the enforcer and the sample policy file."""
-    return list(
-        itertools.chain(
-            device_profile.list_rules(),
-            accelerator_request.list_rules(),
-            device.list_rules(),
-            deployable.list_rules(),
-            attribute.list_rules(),
-            programming.list_rules(),
-            bitstream.list_rules(),
-            host.list_rules(),
-            drain.list_rules(),
-            binding.list_rules(),
-            topology.list_rules(),
-        )
-    )
+#: In the order of the sample policy file.
+RULES = (
+    *device_profile.RULES,
+    *accelerator_request.RULES,
+    *device.RULES,
+    *deployable.RULES,
+    *attribute.RULES,
+    *programming.RULES,
+    *bitstream.RULES,
+    *host.RULES,
+    *drain.RULES,
+    *binding.RULES,
+    *topology.RULES,
+)

@@ -12,8 +12,6 @@
 
 """Accelerator requests (ARQs): a project's own; bound ones are Nova's."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
@@ -26,66 +24,33 @@ SET_PROJECT = 'nova_accel:accelerator_request:set_project'
 DELETE_BOUND = 'nova_accel:accelerator_request:delete_bound'
 ALL_PROJECTS = 'nova_accel:accelerator_request:all_projects'
 
-_PATH = '/v2/accelerator_requests'
-_ONE = f'{_PATH}/{{uuid}}'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                LIST,
-                personas.READER,
-                "List the ARQs of the caller's project.",
-                f'GET {_PATH}',
-            ),
-            (
-                SHOW,
-                personas.READER,
-                "Show an ARQ of the caller's project.",
-                f'GET {_ONE}',
-            ),
-            (
-                CREATE,
-                personas.MEMBER,
-                'Create the ARQs of a device profile.',
-                f'POST {_PATH}',
-            ),
-            (
-                DELETE,
-                personas.MEMBER,
-                "Delete ARQs of the caller's project that are not bound.",
-                f'DELETE {_PATH}',
-                f'DELETE {_ONE}',
-            ),
-            (
-                BIND,
-                personas.VOUCHED,
-                'Bind ARQs to an instance on a host, or unbind them.',
-                f'PATCH {_PATH}',
-                f'PATCH {_ONE}',
-            ),
-            (
-                SET_PROJECT,
-                f'{personas.ADMIN} or {personas.SERVICE}',
-                'Give ARQs to another project while they are bound.',
-                f'PATCH {_PATH}',
-                f'PATCH {_ONE}',
-            ),
-            (
-                DELETE_BOUND,
-                personas.VOUCHED,
-                'Delete ARQs that are bound, and all those of an instance.',
-                f'DELETE {_PATH}',
-                f'DELETE {_ONE}',
-            ),
-            (
-                ALL_PROJECTS,
-                f'{personas.VOUCHED} or {personas.ADMIN}',
-                'Reach the ARQs of all projects where other rules allow it.',
-                f'GET {_PATH}',
-                f'GET {_ONE}',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(LIST, personas.READER, "List the ARQs of the caller's project."),
+    rule.rule(SHOW, personas.READER, "Show an ARQ of the caller's project."),
+    rule.rule(CREATE, personas.MEMBER, 'Create the ARQs of a device profile.'),
+    rule.rule(
+        DELETE,
+        personas.MEMBER,
+        "Delete ARQs of the caller's project that are not bound.",
+    ),
+    rule.rule(
+        BIND,
+        personas.VOUCHED,
+        'Bind ARQs to an instance on a host, or unbind them.',
+    ),
+    rule.rule(
+        SET_PROJECT,
+        f'{personas.ADMIN} or {personas.SERVICE}',
+        'Give ARQs to another project while they are bound.',
+    ),
+    rule.rule(
+        DELETE_BOUND,
+        personas.VOUCHED,
+        'Delete ARQs that are bound, and all those of an instance.',
+    ),
+    rule.rule(
+        ALL_PROJECTS,
+        f'{personas.VOUCHED} or {personas.ADMIN}',
+        'Reach the ARQs of all projects where other rules allow it.',
+    ),
+)

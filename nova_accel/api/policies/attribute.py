@@ -10,10 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """Attributes of deployables: administrators read them, and note some."""
-
-from oslo_policy import policy
 
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
@@ -23,36 +20,13 @@ SHOW = 'nova_accel:attribute:show'
 CREATE = 'nova_accel:attribute:create'
 DELETE = 'nova_accel:attribute:delete'
 
-_PATH = '/v2/attributes'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                LIST,
-                personas.ADMIN,
-                'List the attributes of deployables.',
-                f'GET {_PATH}',
-            ),
-            (
-                SHOW,
-                personas.ADMIN,
-                'Show an attribute of a deployable.',
-                f'GET {_PATH}/{{uuid}}',
-            ),
-            (
-                CREATE,
-                personas.ADMIN,
-                'Note an attribute of a deployable.',
-                f'POST {_PATH}',
-            ),
-            (
-                DELETE,
-                personas.ADMIN,
-                'Delete an attribute that was noted of a deployable.',
-                f'DELETE {_PATH}/{{uuid}}',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(LIST, personas.ADMIN, 'List the attributes of deployables.'),
+    rule.rule(SHOW, personas.ADMIN, 'Show an attribute of a deployable.'),
+    rule.rule(CREATE, personas.ADMIN, 'Note an attribute of a deployable.'),
+    rule.rule(
+        DELETE,
+        personas.ADMIN,
+        'Delete an attribute that was noted of a deployable.',
+    ),
+)

@@ -12,8 +12,6 @@
 
 """Bindings of an instance on a host: only nova-compute makes them."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
@@ -22,41 +20,21 @@ SHOW = 'nova_accel:binding:show'
 ACQUIRE = 'nova_accel:binding:acquire'
 RELEASE = 'nova_accel:binding:release'
 
-_LIST_PATH = '/v2/hosts/{hostname}/instances'
-_PATH = _LIST_PATH + '/{instance_uuid}/{role}'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                LIST,
-                personas.SERVICE,
-                'List what instances hold on a host.',
-                f'GET {_LIST_PATH}',
-            ),
-            (
-                SHOW,
-                personas.SERVICE,
-                'Show what an instance holds on a host.',
-                f'GET {_PATH}',
-            ),
-            (
-                ACQUIRE,
-                personas.SERVICE,
-                'Make, match and bind the ARQs of an instance, or adopt '
-                'those that Nova has bound.',
-                f'PUT {_PATH}',
-                f'PUT {_PATH}/arqs',
-            ),
-            (
-                RELEASE,
-                personas.SERVICE,
-                'Release what an instance holds on a host, or what Nova has '
-                'bound for it there.',
-                f'DELETE {_PATH}',
-                f'DELETE {_LIST_PATH}/{{instance_uuid}}',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(LIST, personas.SERVICE, 'List what instances hold on a host.'),
+    rule.rule(
+        SHOW, personas.SERVICE, 'Show what an instance holds on a host.'
+    ),
+    rule.rule(
+        ACQUIRE,
+        personas.SERVICE,
+        'Make, match and bind the ARQs of an instance, or adopt '
+        'those that Nova has bound.',
+    ),
+    rule.rule(
+        RELEASE,
+        personas.SERVICE,
+        'Release what an instance holds on a host, or what Nova has '
+        'bound for it there.',
+    ),
+)

@@ -12,23 +12,15 @@
 
 """Bitstreams that hosts fetch early."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 PREFETCH = 'nova_accel:bitstream:prefetch'
 
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                PREFETCH,
-                personas.ADMIN,
-                'Have hosts fetch a bitstream before it is needed.',
-                'POST /v2/bitstreams/{uuid}/prefetch',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(
+        PREFETCH,
+        personas.ADMIN,
+        'Have hosts fetch a bitstream before it is needed.',
+    ),
+)

@@ -12,8 +12,6 @@
 
 """Deployables: administrators look at them, some may have them programmed."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
@@ -23,46 +21,25 @@ PROGRAM = 'nova_accel:deployable:program'
 LOAD_SHELL = 'nova_accel:deployable:load_shell'
 PROGRAM_OWN = 'nova_accel:deployable:program_own'
 
-_PATH = '/v2/deployables'
-
-_PROGRAM_PATHS = (
-    f'PATCH {_PATH}/{{uuid}}/program',
-    'POST /v2/fpga/{deployable_uuid}',
+RULES = (
+    rule.rule(LIST, personas.ADMIN, 'List deployables.'),
+    rule.rule(SHOW, personas.ADMIN, 'Show a deployable.'),
+    rule.rule(
+        PROGRAM,
+        personas.ADMIN,
+        'Program any FPGA region that no server of another project has.',
+    ),
+    rule.rule(
+        LOAD_SHELL,
+        personas.ADMIN,
+        'Load a shell into an FPGA that no server has a part of. The '
+        'caller needs a right to program, too.',
+    ),
+    rule.rule(
+        PROGRAM_OWN,
+        personas.MEMBER,
+        "Program an FPGA region that a server of the caller's project "
+        'has. The server must be stopped, unless the driver can '
+        'program under a guest.',
+    ),
 )
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (LIST, personas.ADMIN, 'List deployables.', f'GET {_PATH}'),
-            (
-                SHOW,
-                personas.ADMIN,
-                'Show a deployable.',
-                f'GET {_PATH}/{{uuid}}',
-            ),
-            (
-                PROGRAM,
-                personas.ADMIN,
-                'Program any FPGA region that no server of another project '
-                'has.',
-                *_PROGRAM_PATHS,
-            ),
-            (
-                LOAD_SHELL,
-                personas.ADMIN,
-                'Load a shell into an FPGA that no server has a part of. The '
-                'caller needs a right to program, too.',
-                *_PROGRAM_PATHS,
-            ),
-            (
-                PROGRAM_OWN,
-                personas.MEMBER,
-                "Program an FPGA region that a server of the caller's project "
-                'has. The server must be stopped, unless the driver can '
-                'program under a guest.',
-                *_PROGRAM_PATHS,
-            ),
-        )
-    ]

@@ -12,8 +12,6 @@
 
 """Devices: administrators look at them, and disable them."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
@@ -22,26 +20,9 @@ SHOW = 'nova_accel:device:show'
 DISABLE = 'nova_accel:device:disable'
 ENABLE = 'nova_accel:device:enable'
 
-_PATH = '/v2/devices'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (LIST, personas.ADMIN, 'List devices.', f'GET {_PATH}'),
-            (SHOW, personas.ADMIN, 'Show a device.', f'GET {_PATH}/{{uuid}}'),
-            (
-                DISABLE,
-                personas.ADMIN,
-                'Keep further servers from a device.',
-                f'POST {_PATH}/{{uuid}}/disable',
-            ),
-            (
-                ENABLE,
-                personas.ADMIN,
-                'Let servers have a device again.',
-                f'POST {_PATH}/{{uuid}}/enable',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(LIST, personas.ADMIN, 'List devices.'),
+    rule.rule(SHOW, personas.ADMIN, 'Show a device.'),
+    rule.rule(DISABLE, personas.ADMIN, 'Keep further servers from a device.'),
+    rule.rule(ENABLE, personas.ADMIN, 'Let servers have a device again.'),
+)

@@ -15,8 +15,6 @@
 Only admins see which hosts could serve one, as this shows their devices.
 """
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
@@ -27,45 +25,18 @@ EXPLAIN = 'nova_accel:device_profile:explain'
 UPDATE = 'nova_accel:device_profile:update'
 DELETE = 'nova_accel:device_profile:delete'
 
-_PATH = '/v2/device_profiles'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (LIST, personas.READER, 'List device profiles.', f'GET {_PATH}'),
-            (
-                SHOW,
-                personas.READER,
-                'Show a device profile.',
-                f'GET {_PATH}/{{uuid}}',
-            ),
-            (
-                CREATE,
-                personas.ADMIN,
-                'Create a device profile.',
-                f'POST {_PATH}',
-            ),
-            (
-                EXPLAIN,
-                personas.ADMIN,
-                'Show which hosts could serve a device profile, and why '
-                'others cannot.',
-                f'GET {_PATH}/{{uuid}}/explain',
-            ),
-            (
-                UPDATE,
-                personas.ADMIN,
-                'Change what a device profile asks for.',
-                f'PUT {_PATH}/{{uuid}}',
-            ),
-            (
-                DELETE,
-                personas.ADMIN,
-                'Delete device profiles.',
-                f'DELETE {_PATH}/{{uuid}}',
-                f'DELETE {_PATH}',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(LIST, personas.READER, 'List device profiles.'),
+    rule.rule(SHOW, personas.READER, 'Show a device profile.'),
+    rule.rule(CREATE, personas.ADMIN, 'Create a device profile.'),
+    rule.rule(
+        EXPLAIN,
+        personas.ADMIN,
+        'Show which hosts could serve a device profile, and why '
+        'others cannot.',
+    ),
+    rule.rule(
+        UPDATE, personas.ADMIN, 'Change what a device profile asks for.'
+    ),
+    rule.rule(DELETE, personas.ADMIN, 'Delete device profiles.'),
+)

@@ -12,8 +12,6 @@
 
 """Drained hosts: administrators drain them, and look at them."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
@@ -21,31 +19,18 @@ LIST = 'nova_accel:drain:list'
 BEGIN = 'nova_accel:drain:begin'
 END = 'nova_accel:drain:end'
 
-_PATH = '/v2/hosts/{hostname}/drain'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                LIST,
-                personas.ADMIN,
-                'List drained hosts, and show why one is drained.',
-                'GET /v2/drains',
-                f'GET {_PATH}',
-            ),
-            (
-                BEGIN,
-                personas.ADMIN,
-                'Keep further servers from all devices of a host.',
-                f'PUT {_PATH}',
-            ),
-            (
-                END,
-                personas.ADMIN,
-                'Let servers have the devices of a host again.',
-                f'DELETE {_PATH}',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(
+        LIST,
+        personas.ADMIN,
+        'List drained hosts, and show why one is drained.',
+    ),
+    rule.rule(
+        BEGIN,
+        personas.ADMIN,
+        'Keep further servers from all devices of a host.',
+    ),
+    rule.rule(
+        END, personas.ADMIN, 'Let servers have the devices of a host again.'
+    ),
+)

@@ -12,39 +12,24 @@
 
 """Hosts: only nova-compute speaks of them, and tenants never see them."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 REPORT = 'nova_accel:host:report'
 SHOW = 'nova_accel:host:show'
 
-_PATH = '/v2/hosts/{hostname}'
-
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                REPORT,
-                personas.SERVICE,
-                'Report the devices of a compute host: which it has, makes '
-                'again, has cleaned, and programs.',
-                f'PUT {_PATH}',
-                f'PUT {_PATH}/cleaning',
-                f'PUT {_PATH}/provisioning',
-                f'PUT {_PATH}/programmings/{{uuid}}',
-            ),
-            (
-                SHOW,
-                f'{personas.VOUCHED} or {personas.ADMIN}',
-                'See the host, the resource provider and the device of '
-                'accelerator requests, filter these by their host, and read '
-                'errors that name such things.',
-                'GET /v2/accelerator_requests',
-                'GET /v2/accelerator_requests/{uuid}',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(
+        REPORT,
+        personas.SERVICE,
+        'Report the devices of a compute host: which it has, makes '
+        'again, has cleaned, and programs.',
+    ),
+    rule.rule(
+        SHOW,
+        f'{personas.VOUCHED} or {personas.ADMIN}',
+        'See the host, the resource provider and the device of '
+        'accelerator requests, filter these by their host, and read '
+        'errors that name such things.',
+    ),
+)

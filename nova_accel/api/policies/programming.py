@@ -12,23 +12,15 @@
 
 """The history of programmings."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 LIST = 'nova_accel:programming:list'
 
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                LIST,
-                personas.ADMIN,
-                'List what FPGA regions were programmed with, and by whom.',
-                'GET /v2/programmings',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(
+        LIST,
+        personas.ADMIN,
+        'List what FPGA regions were programmed with, and by whom.',
+    ),
+)

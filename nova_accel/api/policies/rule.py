@@ -15,21 +15,11 @@
 from oslo_policy import policy
 
 
-def rule(
-    name: str, check: str, description: str, *operations: str
-) -> policy.DocumentedRuleDefault:
+def rule(name: str, check: str, description: str) -> policy.RuleDefault:
     """A rule for tokens that are scoped to a project.
 
     :param check: one of :mod:`nova_accel.api.policies.personas`
-    :param operations: the calls that it allows, such as ``GET /v2/devices``
     """
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=check,
-        scope_types=['project'],
-        description=description,
-        operations=[
-            {'method': method, 'path': path}
-            for method, path in map(str.split, operations)
-        ],
+    return policy.RuleDefault(
+        name, check, description, scope_types=['project']
     )

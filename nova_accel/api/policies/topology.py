@@ -12,24 +12,16 @@
 
 """The whole fleet, with the servers of all projects."""
 
-from oslo_policy import policy
-
 from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 LIST = 'nova_accel:topology:list'
 
-
-def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        rule.rule(*row)
-        for row in (
-            (
-                LIST,
-                personas.ADMIN,
-                'List the hosts with all their devices, and the servers of '
-                'all projects that have them.',
-                'GET /v2/topology',
-            ),
-        )
-    ]
+RULES = (
+    rule.rule(
+        LIST,
+        personas.ADMIN,
+        'List the hosts with all their devices, and the servers of '
+        'all projects that have them.',
+    ),
+)

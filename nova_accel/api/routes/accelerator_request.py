@@ -16,7 +16,11 @@ from nova_accel.api import paging
 from nova_accel.api import route
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.policies import accelerator_request as policies
+from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas
+
+#: The rules of which hosts and projects are seen.
+_SEEING = (policies.ALL_PROJECTS, host_policies.SHOW)
 
 _INSTANCE = route.Argument('Uuid of an instance')
 
@@ -26,6 +30,7 @@ ROUTES: route.Table = {
             accelerator_request.list_arqs,
             'List accelerator requests',
             policies.LIST,
+            further_rules=_SEEING,
             query={
                 'instance': _INSTANCE,
                 'bind_state': route.Argument('resolved'),
@@ -47,12 +52,14 @@ ROUTES: route.Table = {
             accelerator_request.patch_arqs,
             'Bind accelerator requests, or unbind them',
             policies.BIND,
+            further_rules=(policies.SET_PROJECT,),
             body=schemas.PATCH,
         ),
         'DELETE': route.Route(
             accelerator_request.delete_arqs,
             'Delete accelerator requests, named or of an instance',
             policies.DELETE,
+            further_rules=(policies.DELETE_BOUND,),
             query={
                 'arqs': route.Argument('Uuids, separated by commas'),
                 'instance': _INSTANCE,
@@ -64,17 +71,20 @@ ROUTES: route.Table = {
             accelerator_request.get_arq,
             'Show an accelerator request',
             policies.SHOW,
+            further_rules=_SEEING,
         ),
         'PATCH': route.Route(
             accelerator_request.patch_arq,
             'Bind an accelerator request, or unbind it',
             policies.BIND,
+            further_rules=(policies.SET_PROJECT,),
             body=schemas.PATCH,
         ),
         'DELETE': route.Route(
             accelerator_request.delete_arq,
             'Delete accelerator requests',
             policies.DELETE,
+            further_rules=(policies.DELETE_BOUND,),
         ),
     },
 }

@@ -45,6 +45,7 @@ ROUTES: route.Table = {
             'Program the region of a deployable, and wait for that',
             policies.PROGRAM,
             or_rule=policies.PROGRAM_OWN,
+            further_rules=(policies.LOAD_SHELL,),
             body=schemas.PATCH,
         ),
     },
@@ -55,7 +56,9 @@ ROUTES: route.Table = {
             'The same, as openstacksdk calls it',
             policies.PROGRAM,
             or_rule=policies.PROGRAM_OWN,
+            further_rules=(policies.LOAD_SHELL,),
             body=schemas.PATCH,
+            is_again=True,
         ),
     },
 }

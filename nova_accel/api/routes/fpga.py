@@ -24,6 +24,7 @@ ROUTES: route.Table = {
             'Program the region of a deployable, and wait for that',
             policies.PROGRAM,
             or_rule=policies.PROGRAM_OWN,
+            further_rules=(policies.LOAD_SHELL,),
             body=schemas.FPGA,
         ),
     },

@@ -18,44 +18,34 @@ partition is deactivated. :meth:`nova_accel.virt.os_acc.OsAcc.ready` activates
 it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from nova import context as nova_context
 from nova import objects
 
 from nova_accel import exceptions
 from nova_accel.virt import hooks
 from nova_accel.virt.fabric import no_fabric
 
+#: The hooks that only tell, each with the place of its instance.
+_HOOKS = {
+    'spawn': 1,
+    'destroy': 1,
+    'power_off': 0,
+    '_hard_reboot': 1,
+    'suspend': 1,
+    'resume': 1,
+    'snapshot': 1,
+    'rescue': 1,
+    'unrescue': 1,
+    'migrate_disk_and_power_off': 1,
+    'finish_migration': 2,
+    'finish_revert_migration': 1,
+}
+
 
 class GuestPartitionMixin(hooks.Hooks):
     """The hooks; in the bases they come before all others of ours."""
-
-    def spawn(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().spawn(context, instance, *args, **kwargs)
-
-    def destroy(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().destroy(context, instance, *args, **kwargs)
-
-    def power_off(
-        self, instance: objects.Instance, *args: Any, **kwargs: Any
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().power_off(instance, *args, **kwargs)
 
     def _soft_reboot(self, instance: objects.Instance) -> bool:
         with self._fabric.during(instance.uuid):
@@ -66,93 +56,6 @@ class GuestPartitionMixin(hooks.Hooks):
                 # Nova tries a hard reboot, which tells the reason.
                 return False
             return bool(done) and self._stays_joined(instance)
-
-    def _hard_reboot(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super()._hard_reboot(context, instance, *args, **kwargs)
-
-    def suspend(
-        self, context: nova_context.RequestContext, instance: objects.Instance
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().suspend(context, instance)
-
-    def resume(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().resume(context, instance, *args, **kwargs)
-
-    def snapshot(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().snapshot(context, instance, *args, **kwargs)
-
-    def rescue(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().rescue(context, instance, *args, **kwargs)
-
-    def unrescue(
-        self, context: nova_context.RequestContext, instance: objects.Instance
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().unrescue(context, instance)
-
-    def migrate_disk_and_power_off(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        with self._fabric.during(instance.uuid):
-            return super().migrate_disk_and_power_off(
-                context, instance, *args, **kwargs
-            )
-
-    def finish_migration(
-        self,
-        context: nova_context.RequestContext,
-        migration: objects.Migration,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().finish_migration(
-                context, migration, instance, *args, **kwargs
-            )
-
-    def finish_revert_migration(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-        *args: Any,
-        **kwargs: Any,
-    ) -> None:
-        with self._fabric.during(instance.uuid):
-            super().finish_revert_migration(context, instance, *args, **kwargs)
 
     def _stays_joined(self, instance: objects.Instance) -> bool:
         """Look again at the partition of a guest that was just started.
@@ -173,3 +76,19 @@ class GuestPartitionMixin(hooks.Hooks):
     @property
     def _fabric(self) -> no_fabric.NoFabric:
         return self._accelerators.fabric
+
+
+def _hook(name: str, place: int) -> Callable[..., Any]:
+    def call(self: GuestPartitionMixin, *args: Any, **kwargs: Any) -> Any:
+        instance = kwargs['instance'] if 'instance' in kwargs else args[place]
+        with self._fabric.during(instance.uuid):
+            return getattr(super(GuestPartitionMixin, self), name)(
+                *args, **kwargs
+            )
+
+    call.__name__ = name
+    return call
+
+
+for _name, _place in _HOOKS.items():
+    setattr(GuestPartitionMixin, _name, _hook(_name, _place))

@@ -135,6 +135,17 @@ class TestGuestPartition(testtools.TestCase):
                     self.calls,
                 )
 
+    def test_an_instance_that_nova_names(self):
+        self.driver.finish_migration('context', 'm', instance=INSTANCE)
+        self.assertEqual(
+            [
+                ('begins', 'i1'),
+                ('finish_migration', ('context', 'm'), {'instance': INSTANCE}),
+                ('ends', 'i1'),
+            ],
+            self.calls,
+        )
+
     def test_answers(self):
         for name in ('_soft_reboot', 'migrate_disk_and_power_off'):
             self.assertEqual(

@@ -12,7 +12,9 @@
 
 """``nova-accel-manage explain``: who could serve a device profile."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
+import itertools
 
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import explanation as explanation_db
@@ -25,38 +27,42 @@ PAGE = 100
 
 
 class Explain(explaining.Explain):
-    def rows(
+    def pages(
         self, profile: str, hostname: str | None
-    ) -> Iterator[explaining.Row]:
-        groups = device_profile_db.get(profile)['groups']
-        return rows(device_profile.parse_groups(groups), hostname)
-
-
-def rows(
-    groups: tuple[device_profile.Group, ...], hostname: str | None = None
-) -> Iterator[explaining.Row]:
-    """The resource providers of the groups' classes, sorted by host.
-
-    :param hostname: the only host
-    """
-    classes = {name for group in groups for name in group.resources}
-    after = None
-    while True:
-        hostnames, units = explanation_db.get_page(
-            classes, PAGE, after, hostname
+    ) -> Iterator[Iterable[explaining.Row]]:
+        groups = device_profile.parse_groups(
+            device_profile_db.get(profile)['groups']
         )
-        for inventory in explanation.inventories(units):
-            for number, group in enumerate(groups):
-                for candidate in explanation.explain(group, [inventory]):
-                    yield (
-                        number,
-                        inventory.hostname,
-                        inventory.rp_uuid,
-                        inventory.resource_class,
-                        inventory.total,
-                        inventory.free,
-                        '; '.join(candidate.reasons),
-                    )
-        if len(hostnames) < PAGE:
-            return
-        after = hostnames[-1]
+        classes = {name for group in groups for name in group.resources}
+        after = None
+        while True:
+            hostnames, units = explanation_db.get_page(
+                classes, PAGE, after, hostname
+            )
+            yield _rows(groups, explanation.inventories(units))
+            if len(hostnames) < PAGE:
+                return
+            after = hostnames[-1]
+
+
+def _rows(
+    groups: tuple[device_profile.Group, ...],
+    inventories: list[explanation.Inventory],
+) -> Iterator[explaining.Row]:
+    for _hostname, of_host in itertools.groupby(
+        inventories, lambda inventory: inventory.hostname
+    ):
+        for number, candidates in enumerate(
+            explanation.explain_all(groups, list(of_host))
+        ):
+            for candidate in candidates:
+                inventory = candidate.inventory
+                yield (
+                    number,
+                    inventory.hostname,
+                    inventory.rp_uuid,
+                    inventory.resource_class,
+                    inventory.total,
+                    inventory.free,
+                    '; '.join(candidate.reasons),
+                )

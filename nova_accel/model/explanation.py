@@ -26,6 +26,7 @@ import dataclasses
 
 from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.links import link_division
 from nova_accel.model.links import link_places
 
 #: The traits that all our providers have; hosts do not report them.
@@ -70,6 +71,21 @@ class Candidate:
 
     inventory: Inventory
     reasons: tuple[str, ...]
+
+
+def explain_all(
+    groups: Sequence[device_profile.Group], inventories: Sequence[Inventory]
+) -> list[list[Candidate]]:
+    """The candidates of one host for each of a profile's groups."""
+    joined = link_division.by_link(groups)
+    return [
+        explain(
+            group,
+            inventories,
+            link_division.amount(joined.get(group.link or '', {}).values()),
+        )
+        for group in groups
+    ]
 
 
 def explain(

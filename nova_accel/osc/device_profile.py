@@ -12,8 +12,8 @@
 
 """``openstack accelerator device profile explain``."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
-from typing import Any
 from urllib import parse
 
 from nova_accel.osc import accelerator_calls
@@ -21,24 +21,16 @@ from nova_accel.overview import explaining
 
 
 class Explain(explaining.Explain):
-    def rows(
+    def pages(
         self, profile: str, hostname: str | None
-    ) -> Iterator[explaining.Row]:
-        return _rows(
-            accelerator_calls.pages(
-                accelerator_calls.client_of(self.app),
-                f'/device_profiles/{parse.quote(profile, "")}/explain',
-                'explain',
-                {} if hostname is None else {'hostname': hostname},
-            )
-        )
-
-
-def _rows(pages: Iterator[Any]) -> Iterator[explaining.Row]:
-    """The providers in the order of hosts, each with all groups."""
-    for page in pages:
-        yield from sorted(
-            (
+    ) -> Iterator[Iterable[explaining.Row]]:
+        for page in accelerator_calls.pages(
+            accelerator_calls.client_of(self.app),
+            f'/device_profiles/{parse.quote(profile, "")}/explain',
+            'explain',
+            {} if hostname is None else {'hostname': hostname},
+        ):
+            yield (
                 (
                     group['device_profile_group_id'],
                     provider['hostname'],
@@ -50,6 +42,4 @@ def _rows(pages: Iterator[Any]) -> Iterator[explaining.Row]:
                 )
                 for group in page['groups']
                 for provider in group['resource_providers']
-            ),
-            key=lambda row: (*row[1:4], row[0]),
-        )
+            )

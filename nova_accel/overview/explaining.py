@@ -13,6 +13,7 @@
 """The command that explains a profile, whichever program runs it."""
 
 import argparse
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 from nova_accel.overview import printing
@@ -37,8 +38,12 @@ class Explain(printing.Lister):
     provider that can serve the group now.
     """
 
-    def rows(self, profile: str, hostname: str | None) -> Iterator[Row]:
-        """The rows, by the program's own way.
+    def pages(
+        self, profile: str, hostname: str | None
+    ) -> Iterator[Iterable[Row]]:
+        """The rows of some hosts after those of others.
+
+        It is the program's own way.
 
         :param profile: its name or uuid
         :param hostname: the only host, None for all
@@ -62,4 +67,8 @@ class Explain(printing.Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterator[Row]]:
-        return COLUMNS, self.rows(parsed_args.profile, parsed_args.host)
+        return COLUMNS, (
+            row
+            for page in self.pages(parsed_args.profile, parsed_args.host)
+            for row in sorted(page, key=lambda row: (*row[1:4], row[0]))
+        )

@@ -28,7 +28,6 @@ from nova_accel.db import explanation as explanation_db
 from nova_accel.model import device_profile
 from nova_accel.model import explanation
 from nova_accel.model import paging as paging_model
-from nova_accel.model.links import link_division
 
 #: How many hosts a page has, unless the client asks for another number.
 _HOSTS = 100
@@ -113,24 +112,16 @@ def _shown(
         }
         for number, group in enumerate(raw)
     ]
-    joined: dict[str | None, list[device_profile.Group]] = {}
-    for each in groups:
-        joined.setdefault(each.link, []).append(each)
     of_hosts: dict[str, list[explanation.Inventory]] = {}
     for inventory in inventories:
         of_hosts.setdefault(inventory.hostname, []).append(inventory)
     size, last = 0, None
     for hostname in hostnames:
         of_host = [
-            [
-                _provider(candidate)
-                for candidate in explanation.explain(
-                    group,
-                    of_hosts.get(hostname, ()),
-                    link_division.amount(joined.get(group.link, ())),
-                )
-            ]
-            for group in groups
+            [_provider(candidate) for candidate in candidates]
+            for candidates in explanation.explain_all(
+                groups, of_hosts.get(hostname, ())
+            )
         ]
         size += len(json.dumps(of_host))
         if last is not None and size > _MAX_BYTES:

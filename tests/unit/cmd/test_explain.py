@@ -13,8 +13,7 @@
 import fixtures
 
 from nova_accel.cmd import explain
-from nova_accel.db import device_profile as device_profile_db
-from nova_accel.model import device_profile
+from nova_accel.db import device_profile
 from nova_accel.testing import reports
 from unit.cmd import base
 
@@ -23,11 +22,16 @@ class TestRows(base.DriftTestCase):
     def rows(
         self, profile: str, hostname: str | None = None
     ) -> list[tuple[object, ...]]:
-        groups = device_profile_db.get(profile)['groups']
-        return [*explain.rows(device_profile.parse_groups(groups), hostname)]
+        command = explain.Explain(None, None)
+        command.cmd_name = 'explain'
+        arguments = [] if hostname is None else ['--host', hostname]
+        _columns, rows = command.take_action(
+            command.get_parser('explain').parse_args([profile, *arguments])
+        )
+        return [*rows]
 
     def test_each_group_of_each_host(self) -> None:
-        device_profile_db.create(
+        device_profile.create(
             'two', [{'resources:FPGA': '1'}, {'resources:FPGA': '2'}]
         )
         cannot = '2 are wanted and it has 1'
@@ -58,3 +62,12 @@ class TestRows(base.DriftTestCase):
             ['compute-2'], [row[1] for row in self.rows('fpga', 'compute-2')]
         )
         self.assertEqual([], self.rows('fpga', 'nowhere'))
+
+    def test_joined_groups(self) -> None:
+        device_profile.create(
+            'joined', [{'resources:FPGA': '2', 'accel:link': 'nvlink'}] * 2
+        )
+        self.assertEqual(
+            {'no set that joins 4 by nvlink has it'},
+            {row[-1] for row in self.rows('joined')},
+        )

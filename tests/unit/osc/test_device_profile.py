@@ -14,9 +14,7 @@ from osc_lib import exceptions
 
 from nova_accel.cmd import explain
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.model import device_profile as model
 from nova_accel.osc import device_profile
-from nova_accel.overview import explaining
 from nova_accel.testing import reports
 from unit.osc import base
 
@@ -29,18 +27,19 @@ class TestExplain(base.CommandTestCase):
         device_profile_db.create(
             'gold', [{'resources:FPGA': '1'}, {'resources:FPGA': '2'}]
         )
+        device_profile_db.create(
+            'joined', [{'resources:FPGA': '2', 'accel:link': 'nvlink'}] * 2
+        )
 
     def test_as_from_the_database(self) -> None:
-        groups = model.parse_groups(device_profile_db.get('gold')['groups'])
-        for hostname in (None, 'compute-1'):
-            self.assertEqual(
-                (explaining.COLUMNS, [*explain.rows(groups, hostname)]),
-                self.listed(
-                    device_profile.Explain,
-                    'gold',
-                    *(() if hostname is None else ('--host', hostname)),
-                ),
-            )
+        for profile in ('gold', 'joined'):
+            for options in ((), ('--host', 'compute-1')):
+                columns, rows = self.listed(explain.Explain, profile, *options)
+                self.assertEqual(4 if options else 8, len(rows))
+                self.assertEqual(
+                    (columns, rows),
+                    self.listed(device_profile.Explain, profile, *options),
+                )
 
     def test_unknown_profile(self) -> None:
         error = self.assertRaises(

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 import testtools
@@ -18,15 +19,31 @@ from nova_accel.overview import explaining
 
 
 class _Explain(explaining.Explain):
-    def rows(
+    def pages(
         self, profile: str, hostname: str | None
-    ) -> Iterator[explaining.Row]:
-        yield 0, hostname or 'all', profile, 'FPGA', 2, 1, ''
+    ) -> Iterator[Iterable[explaining.Row]]:
+        yield [(0, hostname or 'all', profile, 'FPGA', 2, 1, '')]
+
+
+class _Pages(explaining.Explain):
+    def pages(
+        self, profile: str, hostname: str | None
+    ) -> Iterator[Iterable[explaining.Row]]:
+        for name in ('b', 'a'):
+            yield [
+                (group, name, provider, 'FPGA', 1, 1, '')
+                for group in range(2)
+                for provider in ('y', 'x')
+            ]
 
 
 class TestExplain(testtools.TestCase):
-    def explained(self, *arguments: str) -> list[explaining.Row]:
-        command = _Explain(None, None)
+    def explained(
+        self,
+        *arguments: str,
+        of: type[explaining.Explain] = _Explain,
+    ) -> list[explaining.Row]:
+        command = of(None, None)
         command.cmd_name = 'explain'
         columns, rows = command.take_action(
             command.get_parser('explain').parse_args(arguments)
@@ -43,4 +60,16 @@ class TestExplain(testtools.TestCase):
         self.assertEqual(
             [(0, 'host', 'gold', 'FPGA', 2, 1, '')],
             self.explained('gold', '--host', 'host'),
+        )
+
+    def test_the_groups_of_a_provider_come_together(self) -> None:
+        """The pages stay as they come: the first has the first hosts."""
+        self.assertEqual(
+            [
+                (name, provider, group)
+                for name in ('b', 'a')
+                for provider in ('x', 'y')
+                for group in range(2)
+            ],
+            [(*row[1:3], row[0]) for row in self.explained('p', of=_Pages)],
         )

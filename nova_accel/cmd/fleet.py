@@ -18,16 +18,16 @@ import argparse
 from nova_accel.cmd import cells
 from nova_accel.cmd import fleet_reading
 from nova_accel.model.fleet import fleet
-from nova_accel.overview import columns
 from nova_accel.overview import commands
 
 
-def _read(parsed_args: argparse.Namespace) -> fleet.Fleet:
-    cells.connect()
-    return fleet_reading.read(parsed_args.placement)
+class _Local(commands.OfFleet):
+    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
+        cells.connect()
+        return fleet_reading.read(parsed_args.placement)
 
 
-class List(commands.List):
+class List(commands.List, _Local):
     """Show all units, with the servers that have them.
 
     The exit status is 2 if the fleet could not be read. With --drift it is 1
@@ -45,33 +45,12 @@ class List(commands.List):
                 'found amiss, with remedies'
             ),
         )
-        parser.add_argument(
-            '--long', action='store_true', help='show all columns, with uuids'
-        )
+        commands.add_long(parser)
         return parser
-
-    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
-        return _read(parsed_args)
 
     def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
         return bool(parsed_args.drift)
 
-    def table(
-        self, found: fleet.Fleet, parsed_args: argparse.Namespace
-    ) -> commands.Table:
-        if parsed_args.drift:
-            return columns.DRIFT, columns.drift_rows(found)
-        return columns.names(parsed_args.long), columns.rows(
-            found, parsed_args.long
-        )
 
-
-class Map(commands.Map):
-    """Draw a map of all units into one HTML file, for any browser.
-
-    The file needs neither a network nor scripts. It names tenants' servers:
-    only its owner can read it.
-    """
-
-    def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
-        return _read(parsed_args)
+class Map(commands.Map, _Local):
+    pass

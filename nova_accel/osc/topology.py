@@ -17,7 +17,6 @@ import argparse
 from nova_accel.model.fleet import fleet
 from nova_accel.osc import fleet_reading
 from nova_accel.overview import answering
-from nova_accel.overview import columns
 from nova_accel.overview import commands
 from nova_accel.overview import reading
 
@@ -35,9 +34,7 @@ class List(commands.List):
             metavar='<hostname>',
             help="show one host, by Nova's name of the hypervisor",
         )
-        parser.add_argument(
-            '--long', action='store_true', help='show all columns, with uuids'
-        )
+        commands.add_long(parser)
         return parser
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
@@ -49,24 +46,8 @@ class List(commands.List):
             else reading.glance(sources)
         )
 
-    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
-        return False
-
-    def table(
-        self, found: fleet.Fleet, parsed_args: argparse.Namespace
-    ) -> commands.Table:
-        return columns.names(parsed_args.long), columns.rows(
-            found, parsed_args.long
-        )
-
 
 class Map(commands.Map):
-    """Draw a map of all units into one HTML file, for any browser.
-
-    The file needs neither a network nor scripts. It names tenants' servers:
-    only its owner can read it.
-    """
-
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         return reading.read(
             fleet_reading.Sources(self.app), parsed_args.placement
@@ -100,8 +81,3 @@ class Audit(commands.List):
 
     def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
         return True
-
-    def table(
-        self, found: fleet.Fleet, parsed_args: argparse.Namespace
-    ) -> commands.Table:
-        return columns.DRIFT, columns.drift_rows(found)

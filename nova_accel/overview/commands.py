@@ -43,6 +43,13 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_long(parser: argparse.ArgumentParser) -> None:
+    """Add the option to show all columns of units."""
+    parser.add_argument(
+        '--long', action='store_true', help='show all columns, with uuids'
+    )
+
+
 class OfFleet(answering.Answering):
     """A command that reads the fleet."""
 
@@ -65,15 +72,9 @@ class List(OfFleet, printing.Lister):
 
     _found: fleet.Fleet
 
-    def table(
-        self, found: fleet.Fleet, parsed_args: argparse.Namespace
-    ) -> Table:
-        """The columns, and the rows."""
-        raise NotImplementedError
-
     def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
-        """Whether drift is an exit status."""
-        raise NotImplementedError
+        """Whether it lists drift, which is an exit status then."""
+        return False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -99,11 +100,19 @@ class List(OfFleet, printing.Lister):
         return DRIFT if is_bad else 0
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        return self.table(self._found, parsed_args)
+        if self.shows_drift(parsed_args):
+            return columns.DRIFT, columns.drift_rows(self._found)
+        return columns.names(parsed_args.long), columns.rows(
+            self._found, parsed_args.long
+        )
 
 
 class Map(OfFleet):
-    """A map of all units in one HTML file."""
+    """Draw a map of all units into one HTML file, for any browser.
+
+    The file needs neither a network nor scripts. It names tenants' servers:
+    only its owner can read it.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

@@ -17,13 +17,12 @@ import types
 import testtools
 
 from nova_accel.model.fleet import fleet
-from nova_accel.overview import columns
 from nova_accel.overview import commands
 from nova_accel.testing import simulated_fleet
 
 
 class _List(commands.List):
-    """Shows drift of a simulated fleet."""
+    """Shows drift of a simulated fleet, or its units."""
 
     simulated = simulated_fleet.SimulatedFleet(24)
     is_audit = True
@@ -34,10 +33,10 @@ class _List(commands.List):
     def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
         return self.is_audit
 
-    def table(
-        self, found: fleet.Fleet, parsed_args: argparse.Namespace
-    ) -> commands.Table:
-        return columns.DRIFT, columns.drift_rows(found)
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        commands.add_long(parser)
+        return parser
 
 
 class TestList(testtools.TestCase):

@@ -51,25 +51,16 @@ class _Deployable(TypedDict):
 
 
 @engine.retried
-def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
-    """All units of the classes that hosts report.
-
-    A deployable without units has one entry with the amount 0.
-    """
-    with engine.reader() as connection:
-        return _read(connection, _is_of(resource_classes))
-
-
-@engine.retried
 def get_page(
     resource_classes: Collection[str],
     limit: int,
     after: str | None = None,
     hostname: str | None = None,
 ) -> tuple[list[str], list[explanation.Units]]:
-    """The units of the classes on some hosts, as in :func:`get_units`.
+    """The units of the classes that some hosts report.
 
-    It takes three statements.
+    A deployable without units has one entry with the amount 0. It takes three
+    statements.
 
     :param limit: the number of hosts
     :param after: the host before the first one

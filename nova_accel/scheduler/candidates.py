@@ -14,7 +14,6 @@
 
 from collections.abc import Sequence
 from typing import Any
-from typing import NamedTuple
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
@@ -26,25 +25,19 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 
-class Answer(NamedTuple):
-    """The answer to ``GET /allocation_candidates``, in Placement's form."""
-
-    requests: list[dict[str, Any]]
-    summaries: dict[str, dict[str, Any]]
-
-
 def ask(
     context: nova_context.RequestContext,
     groups: 'Sequence[objects.RequestGroup]',
     group_policy: str | None = None,
     limit: int | None = None,
     same_subtree: Sequence[Sequence[str]] = (),
-) -> Answer | None:
+) -> list[dict[str, Any]] | None:
     """The candidates that serve the groups, regardless of other groups.
 
     :param group_policy: needed for two groups or more
     :param same_subtree: the ids of groups whose providers are in one subtree
-    :returns: None if Placement gave no answer
+    :returns: the allocation requests in Placement's form, None if Placement
+        gave no answer
     """
     request = utils.ResourceRequest.from_request_groups(
         groups,
@@ -70,4 +63,4 @@ def ask(
     # others.
     if answer is None or answer[0] is None:
         return None
-    return Answer(answer[0], answer[1])
+    return answer[0]

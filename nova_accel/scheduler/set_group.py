@@ -19,7 +19,6 @@ refuses. So these groups write their own part of the query.
 """
 
 from collections.abc import Iterable
-from collections.abc import Sequence
 
 from nova import objects
 
@@ -59,16 +58,3 @@ def join(
     level = request_spec.request_level_params
     if ids not in level.same_subtree:
         level.same_subtree = [*level.same_subtree, ids]
-
-
-def subtrees(
-    request_spec: 'objects.RequestSpec',
-    groups: 'Sequence[objects.RequestGroup]',
-) -> list[list[str]]:
-    """The subtrees of the request that are of these groups alone."""
-    ids = {group.requester_id for group in groups}
-    return [
-        list(subtree)
-        for subtree in request_spec.same_subtree
-        if ids.issuperset(subtree)
-    ]

@@ -19,6 +19,7 @@ is not asked a second time.
 """
 
 from collections.abc import Sequence
+from typing import Any
 from typing import NamedTuple
 
 from nova import context as nova_context
@@ -64,7 +65,7 @@ def explain(
         # that Placement had, and has no more.
         traits.forget()
         return
-    if found.requests:
+    if found:
         return
     unmet = _unmet(ctxt, wishes)
     names = {
@@ -131,7 +132,7 @@ def _ask(
     ctxt: nova_context.RequestContext,
     wishes: Sequence[_Wish],
     policy: str | None,
-) -> candidates.Answer | None:
+) -> list[dict[str, Any]] | None:
     return candidates.ask(
         ctxt,
         [group for wish in wishes for group in wish.all],
@@ -228,6 +229,6 @@ def _unmet(
     unmet = []
     for wish in wishes:
         found = _ask(ctxt, [wish], 'none' if wish.of_set else None)
-        if found is not None and not found.requests:
+        if found == []:
             unmet.append(wish)
     return unmet

@@ -28,7 +28,7 @@ from nova_accel.testing import reports
 load_tests = testscenarios.load_tests_apply_scenarios
 
 
-class TestGetUnits(base.DatabaseTestCase):
+class TestUnits(base.DatabaseTestCase):
     scenarios = database.SCENARIOS
 
     def setUp(self) -> None:
@@ -46,7 +46,7 @@ class TestGetUnits(base.DatabaseTestCase):
         return {
             each.rp_uuid: dict(each.units)
             for each in explanation_model.inventories(
-                explanation.get_units(resource_classes)
+                explanation.get_page(resource_classes, 9)[1]
             )
         }
 

@@ -28,9 +28,6 @@ from nova_accel.model.units import unit_choice
 _REMEMBERED = 64
 
 
-_Question = tuple[known_groups.Wanted, unit_choice.Policy]
-
-
 class KnownPool:
     """The deployables of one provider. It never changes.
 

@@ -81,7 +81,7 @@ class LimitsTestCase(testtools.TestCase):
                     required_traits={naming.OWNERSHIP_TRAIT},
                 )
             ],
-        ).requests
+        )
         self.assertTrue(self.placement.claim(found))
 
     def spec(self, *units, key=device_profile.FLAVOR_KEY, servers=1):

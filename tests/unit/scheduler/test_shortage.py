@@ -168,7 +168,7 @@ class TestExplain(testtools.TestCase):
                     required_traits={'CUSTOM_REGION0'},
                 )
             ],
-        ).requests
+        )
         self.assertTrue(self.placement.claim(taken))
         self.bind()
         self.assertIn(

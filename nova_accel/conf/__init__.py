@@ -14,22 +14,9 @@
 
 import nova.conf
 
-from nova_accel.conf import api
-from nova_accel.conf import bitstreams
-from nova_accel.conf import client
-from nova_accel.conf import compute
-from nova_accel.conf import database
-from nova_accel.conf import fabric
-from nova_accel.conf import metrics
-from nova_accel.conf import scheduler
+from nova_accel.conf import opts
 
 CONF = nova.conf.CONF
 
-api.register_opts(CONF)
-bitstreams.register_opts(CONF)
-client.register_opts(CONF)
-compute.register_opts(CONF)
-database.register_opts(CONF)
-fabric.register_opts(CONF)
-metrics.register_opts(CONF)
-scheduler.register_opts(CONF)
+for _module in opts.MODULES:
+    _module.register_opts(CONF)

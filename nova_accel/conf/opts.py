@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""All options of the package, for oslo.config's sample generator."""
+"""All options of the package, also for oslo.config's sample generator."""
 
 from oslo_config import cfg
 
@@ -23,7 +23,7 @@ from nova_accel.conf import fabric
 from nova_accel.conf import metrics
 from nova_accel.conf import scheduler
 
-_MODULES = (
+MODULES = (
     api,
     bitstreams,
     client,
@@ -38,7 +38,7 @@ _MODULES = (
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """:returns: a pair of group name and options for each group"""
     groups: dict[str, list[cfg.Opt]] = {}
-    for module in _MODULES:
+    for module in MODULES:
         for group, opts in module.list_opts().items():
             groups.setdefault(group, []).extend(opts)
     return list(groups.items())

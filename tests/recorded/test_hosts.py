@@ -43,6 +43,7 @@ from nova_accel.host import pci_function
 from nova_accel.host import pci_topology
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
+from nova_accel.model import host_contract
 from nova_accel.model import provider_layout
 from nova_accel.model import publishable
 from nova_accel.virt.holding import units_in_use
@@ -289,6 +290,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
         ]
         self.assertEqual(set(handles), set(layout.places))
         report = {
+            host_contract.KEY: host_contract.NEWEST,
             'node_uuid': NODE_UUID,
             'service_host': 'host1',
             'digest': 'digest',

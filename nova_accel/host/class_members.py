@@ -19,6 +19,7 @@ import pathlib
 import re
 
 from nova_accel import exceptions
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.privileged import nvme_drive
 
@@ -51,6 +52,13 @@ class ClassMembers:
                 self._listed[class_] = self._list(class_)
             except OSError as error:
                 self._listed[class_] = error
+                # Once, not for each function of the host.
+                sysfs_tree.note(
+                    address,
+                    f'class/{class_} cannot be listed: '
+                    f'{sysfs_tree.told(error)}, so no function can be offered '
+                    'that may have a part of it',
+                )
         listed = self._listed[class_]
         if not isinstance(listed, OSError):
             return listed.get(address, ())
@@ -70,6 +78,8 @@ class ClassMembers:
     def _may_have(self, address: pci_address.PciAddress, class_: str) -> bool:
         """Whether a directory below the function's own is of the class.
 
+        One that is gone has none.
+
         :raises OSError: one cannot be listed.
         """
         top = self._root / 'bus/pci/devices' / str(address)
@@ -84,7 +94,8 @@ class ClassMembers:
 
 
 def _fail(error: OSError) -> None:
-    raise error
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def names(directory: pathlib.Path) -> list[str]:

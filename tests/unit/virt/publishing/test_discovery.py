@@ -809,7 +809,10 @@ class TestHostUse(EmptyHostTestCase):
                     [self.parts[1].address],
                     [handle.address for handle in device.handles],
                 )
-                self.assert_refused(inventory, 'class/block', 'ELOOP')
+                told = '\n'.join(inventory.refused)
+                self.assertIn('class/block cannot be read: ELOOP', told)
+                self.assertIn('class/block cannot be listed: ELOOP', told)
+                self.assertEqual(2, len(inventory.refused))
         self.assertIn('cannot find out', device.fault)
 
     def test_it_cannot_be_read_of_one_unit(self):

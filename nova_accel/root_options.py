@@ -30,6 +30,8 @@ the form of ``[pci] device_spec``. The option may be given many times; the
 first value that matches a device applies to it. Keys:
 
 * ``vendor_id``, ``product_id``: four hexadecimal digits, or ``*``.
+* ``subsystem_vendor_id``, ``subsystem_product_id``: those of the board, which
+  tell apart boards with the same ``product_id``; ``lspci -nn -v`` shows them.
 * ``address``: ``[domain:]bus:slot.function``, each part hexadecimal or ``*``;
   without a domain any domain matches.
 * ``driver`` (required): ``pci``, ``mdev``, a driver for one kind of device

@@ -13,17 +13,22 @@
 
 """The catalogue of accelerators by their PCI ids: data, not code.
 
-``catalogue.json`` has vendor id -> name and type -> product id -> name. The
-ids are from pci.ids (https://pci-ids.ucw.cz), from the kernel's
+``catalogue.json`` has vendor id -> name and type -> product id -> name. Boards
+that share a product id have entries of their own, ``25b6/10de:14a9``, with
+their subsystem ids; the entry ``25b6`` is for a board that does not tell its
+own. The ids are from pci.ids (https://pci-ids.ucw.cz), from the kernel's
 ``drivers/fpga/dfl-pci.c``, ``drivers/ptp/ptp_ocp.c`` and
 ``drivers/accel/qaic/qaic_drv.c``, and from what uses the devices: XRT's
 ``src/runtime_src/core/pcie/driver/linux/xocl/devices.h`` (Alveo), AMD's QDMA
-driver (V80), opae-sdk (OFS), AWS' XDMA driver (F1) and JAX's
-``jax/_src/cloud_tpu_init.py`` (TPU). The names become parts of traits, so
-entries may be added but names must never change.
+driver (V80), opae-sdk's ``binaries/opae.io/opae/io/config.py`` (OFS, and the
+boards of 8086:bcce and bccf), DPDK's ``drivers/raw/ifpga`` (8086:0b31), the
+table of GPUs of NVIDIA's open-gpu-kernel-modules (the boards of 10de:25b6),
+AWS' XDMA driver (F1) and JAX's ``jax/_src/cloud_tpu_init.py`` (TPU). The names
+become parts of traits, so entries may be added but names must never change.
 
 ``[nova_accel] catalogue_file`` is the operator's own catalogue, in YAML of the
-same form. It adds entries and overrides existing ones.
+same form. It adds entries and overrides existing ones, and an entry for a
+product id those of its boards, too.
 """
 
 from collections.abc import Mapping
@@ -35,8 +40,12 @@ from typing import Any
 
 from nova_accel import conf
 from nova_accel.drivers import catalogue_file
+from nova_accel.model import subsystem
 
 CONF = conf.CONF
+
+# Is between the ids of a product and of its board.
+_BOARD = '/'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,14 +53,17 @@ class Entry:
     """The catalogue's facts about a device; None if unknown.
 
     ``type`` is one of :data:`nova_accel.model.naming.RESOURCE_CLASSES`.
+    ``is_board`` says that others with the same PCI ids are other products.
     """
 
     type: str | None = None
     vendor: str | None = None
     product: str | None = None
+    is_board: bool = False
 
 
-#: (vendor id, product id) -> entry; the vendor itself has product id None.
+#: (vendor id, product id) -> entry; the vendor itself has product id None, and
+#: a board the product id ``25b6/10de:14a9``.
 Entries = Mapping[tuple[str, str | None], Entry]
 
 
@@ -64,14 +76,20 @@ def entries() -> Entries:
     return _entries(CONF.nova_accel.catalogue_file)
 
 
-def look_up(vendor_id: str, product_id: str) -> Entry:
+def look_up(
+    vendor_id: str,
+    product_id: str,
+    board: subsystem.Subsystem | None = None,
+) -> Entry:
     """The entry of a device, or of its vendor alone, or an empty one.
 
     :param vendor_id: four lower-case hexadecimal digits, as ``product_id``
+    :param board: its subsystem, None if it is not known
     """
     known = entries()
     return (
-        known.get((vendor_id, product_id))
+        known.get((vendor_id, f'{product_id}{_BOARD}{board}'))
+        or known.get((vendor_id, product_id))
         or known.get((vendor_id, None))
         or Entry()
     )
@@ -93,14 +111,19 @@ def _entries(file: str | None) -> Entries:
         vendors |= {
             vendor_id: vendor['name'] for vendor_id, vendor in own.items()
         }
-        products |= _products(own)
+        named = _products(own)
+        products = {
+            (vendor_id, product_id): name
+            for (vendor_id, product_id), name in products.items()
+            if (vendor_id, product_id.partition(_BOARD)[0]) not in named
+        } | named
     result: dict[tuple[str, str | None], Entry] = {
         (vendor_id, None): Entry(vendor=name)
         for vendor_id, name in vendors.items()
     }
     for (vendor_id, product_id), (type_, product) in products.items():
         result[vendor_id, product_id] = Entry(
-            type_, vendors[vendor_id], product
+            type_, vendors[vendor_id], product, _BOARD in product_id
         )
     return result
 

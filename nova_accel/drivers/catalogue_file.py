@@ -20,6 +20,8 @@ YAML in the form of ``catalogue.json``::
       products:
         QAT:
           "4948": 6xxx
+
+The key of a board has its subsystem ids: ``"bcce/8086:1771"``.
 """
 
 from collections.abc import Iterator
@@ -34,6 +36,9 @@ from nova_accel.model import naming
 
 # jsonschema uses Python's re, whose $ accepts a newline at the end.
 _ID = r'^[0-9a-f]{4}\Z'
+
+# Of a product, or of a board that shares its product id with others.
+_PRODUCT = r'^[0-9a-f]{4}(/[0-9a-f]{4}:[0-9a-f]{4})?\Z'
 
 _NAME = {'type': 'string', 'minLength': 1}
 
@@ -50,7 +55,7 @@ _VALIDATOR = jsonschema.Draft202012Validator(
                     'propertyNames': {'enum': sorted(naming.RESOURCE_CLASSES)},
                     'additionalProperties': {
                         'type': 'object',
-                        'propertyNames': {'pattern': _ID},
+                        'propertyNames': {'pattern': _PRODUCT},
                         'additionalProperties': _NAME,
                     },
                 },
@@ -67,7 +72,7 @@ def read(file: str) -> dict[str, Any]:
 
     :returns: vendor id -> ``{'name': str, 'products': {type: {product id:
         name}}}``, ``products`` may be missing; ids are four lower-case
-        hexadecimal digits
+        hexadecimal digits, and that of a board is ``25b6/10de:14a9``
     :raises ConfigurationError: the catalogue is wrong; the text names the
         option, the file and the fault.
     """

@@ -105,6 +105,12 @@ class Facts:
         :param pooled: whether it is interchangeable with others of its kind,
             if the operator's line does not say
         """
+        # Boards with the same PCI ids are not interchangeable.
+        board = (
+            {naming.device_trait(self.type, self.vendor, self.product)}
+            if self.known.is_board
+            else set()
+        )
         return hardware.Device(
             name=self.function.name,
             type=self.type,
@@ -121,7 +127,7 @@ class Facts:
             pooled=pooled if self.spec.pool is None else self.spec.pool,
             pooled_by_numa_node=self.spec.pool_by_numa_node,
             pooled_by_links=self.spec.pool_by_links,
-            operator_traits=self.spec.traits,
+            operator_traits=self.spec.traits | board,
             attributes=_attributes(self.function),
         )
 
@@ -152,7 +158,9 @@ def of(
     :raises DeviceError: the type of the device is unknown, or the function
         cannot be of that type, or only the host may have it.
     """
-    known = catalogue.look_up(function.vendor_id, function.product_id)
+    known = catalogue.look_up(
+        function.vendor_id, function.product_id, function.subsystem
+    )
     type_ = spec.type or known.type or default_type
     if type_ is None:
         raise exceptions.DeviceError(

@@ -424,8 +424,7 @@ def _check_is_no_part(
         return
     card = host.functions.get(function.card)
     if host.is_unreadable(function.card) or (
-        card is not None
-        and spec.matches(card.address, card.vendor_id, card.product_id)
+        card is not None and spec.matches(card)
     ):
         raise exceptions.PartOfCard(
             f'it is a part of {function.card}, which the line matches too',

@@ -35,6 +35,7 @@ import tenacity
 
 from nova_accel import exceptions
 from nova_accel.host import pci_function
+from nova_accel.host import subsystem_ids
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 
@@ -125,10 +126,10 @@ class NodeDevices:
                 unreadable,
             )
         return HostDevices(
-            {
-                function.address: function
-                for function in (*functions, *parents)
-            },
+            subsystem_ids.added(
+                {each.address: each for each in (*functions, *parents)},
+                sysfs_tree.of(self._host),
+            ),
             mdevs,
             tuple(unreadable),
         )

@@ -27,6 +27,7 @@ from nova.virt.libvirt import config as vconfig
 
 from nova_accel import exceptions
 from nova_accel.model import pci_address
+from nova_accel.model import subsystem as subsystems
 
 # The PCI classes of bridges on the path to a device: host bridges, and bridges
 # between buses, including root ports (PCI Code and ID Assignment
@@ -63,7 +64,8 @@ class PciFunction:
     fastest link, ``link`` the present one, which changes with the power state.
     ``upstream`` is the port or bridge above it. ``vpd`` are its Vital Product
     Data, under libvirt's names: ``part_number``, ``serial_number``,
-    ``change_level``, ``vendor_field_<index>``.
+    ``change_level``, ``vendor_field_<index>``. ``subsystem`` is its board,
+    None if it is not known; only a look at all of the host's devices tells it.
     """
 
     name: str
@@ -86,6 +88,7 @@ class PciFunction:
     link: Link | None = None
     upstream: pci_address.PciAddress | None = None
     vpd: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    subsystem: subsystems.Subsystem | None = None
 
     @property
     def card(self) -> pci_address.PciAddress:

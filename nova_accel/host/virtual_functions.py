@@ -121,12 +121,7 @@ class VirtualFunctions:
         for function in sorted(
             host.functions.values(), key=lambda each: each.address
         ):
-            spec = device_spec.first_match(
-                specs,
-                function.address,
-                function.vendor_id,
-                function.product_id,
-            )
+            spec = device_spec.first_match(specs, function)
             wanted = None if spec is None else _wanted(function, spec)
             # Discovery refuses and explains the other cases.
             if (

@@ -27,6 +27,7 @@ import enum
 import json
 import re
 from typing import Any
+from typing import Protocol
 
 import jsonschema
 import os_traits
@@ -35,6 +36,7 @@ from nova_accel import exceptions
 from nova_accel.model import device_spec_faults
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model import subsystem as subsystems
 from nova_accel.model import vgpu_parameters
 from nova_accel.model.links import link_sets
 
@@ -136,6 +138,8 @@ SCHEMA: dict[str, Any] = {
     'properties': {
         'vendor_id': _HEX_ID,
         'product_id': _HEX_ID,
+        'subsystem_vendor_id': _HEX_ID,
+        'subsystem_product_id': _HEX_ID,
         'address': {
             'type': 'string',
             'pattern': (
@@ -272,6 +276,22 @@ _VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 Members = frozenset[pci_address.PciAddress]
 
 
+class Function(Protocol):
+    """The facts about a PCI function that a line may match."""
+
+    @property
+    def address(self) -> pci_address.PciAddress: ...
+
+    @property
+    def vendor_id(self) -> str: ...
+
+    @property
+    def product_id(self) -> str: ...
+
+    @property
+    def subsystem(self) -> subsystems.Subsystem | None: ...
+
+
 @dataclasses.dataclass(frozen=True)
 class DeviceSpec:
     """One line of the option; ``text`` is the line as the operator wrote it.
@@ -301,6 +321,8 @@ class DeviceSpec:
     driver: str
     vendor_id: str = '*'
     product_id: str = '*'
+    subsystem_vendor_id: str = '*'
+    subsystem_product_id: str = '*'
     address: str = '*:*:*.*'
     type: str | None = None
     resource_class: str | None = None
@@ -348,14 +370,18 @@ class DeviceSpec:
             *filter(None, [self.clean_bitstream]),
         )
 
-    def matches(
-        self, address: pci_address.PciAddress, vendor_id: str, product_id: str
-    ) -> bool:
-        """Whether this line applies to the PCI function."""
+    def matches(self, function: Function) -> bool:
+        """Whether this line applies to the PCI function.
+
+        If the board is not known, no line that names one applies.
+        """
+        board = function.subsystem
         return (
-            self.vendor_id in ('*', vendor_id)
-            and self.product_id in ('*', product_id)
-            and _address_pattern(self.address).fullmatch(str(address))
+            self.vendor_id in ('*', function.vendor_id)
+            and self.product_id in ('*', function.product_id)
+            and self.subsystem_vendor_id in ('*', board and board.vendor_id)
+            and self.subsystem_product_id in ('*', board and board.product_id)
+            and _address_pattern(self.address).fullmatch(str(function.address))
             is not None
         )
 
@@ -386,20 +412,10 @@ def parse(
 
 
 def first_match(
-    specs: Iterable[DeviceSpec],
-    address: pci_address.PciAddress,
-    vendor_id: str,
-    product_id: str,
+    specs: Iterable[DeviceSpec], function: Function
 ) -> DeviceSpec | None:
     """The first line that applies to a PCI function, None if none does."""
-    return next(
-        (
-            spec
-            for spec in specs
-            if spec.matches(address, vendor_id, product_id)
-        ),
-        None,
-    )
+    return next((spec for spec in specs if spec.matches(function)), None)
 
 
 def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
@@ -443,6 +459,15 @@ def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
     return DeviceSpec(text=line, **_normalised(value))
 
 
+_IDS = frozenset(
+    {
+        'vendor_id',
+        'product_id',
+        'subsystem_vendor_id',
+        'subsystem_product_id',
+    }
+)
+
 _PARSED: Mapping[str, Callable[[Any], Any]] = {
     'unit': Unit,
     # JSON's 8.0 is an integer, too.
@@ -454,9 +479,8 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
 
 def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(value)
-    for key in ('vendor_id', 'product_id'):
-        if key in result:
-            result[key] = result[key].lower()
+    for key in result.keys() & _IDS:
+        result[key] = result[key].lower()
     for key in ('mdev_types', 'vgpu_types'):
         # JSON's 8.0 is an integer, too.
         result[key] = tuple(

@@ -21,6 +21,7 @@ import dataclasses
 
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+from nova_accel.model import subsystem as subsystems
 
 # The driver whose cards are managed by function 0, and used by function 1.
 _XRT = 'xrt'
@@ -35,6 +36,7 @@ class Function:
     address: pci_address.PciAddress
     vendor_id: str
     product_id: str
+    subsystem: subsystems.Subsystem | None = None
 
 
 def line_of(
@@ -51,25 +53,17 @@ def line_of(
     :param of_group: those of its IOMMU group
     """
     specs = tuple(specs)
-    own = _first(specs, function)
+    own = device_spec.first_match(specs, function)
     if own is None and physical is not None:
-        own = _first(specs, physical)
+        own = device_spec.first_match(specs, physical)
     if own is not None:
         return own
     for others, is_shared in ((of_slot, _is_slot), (of_group, _is_group)):
         for other in others:
-            line = _first(specs, other)
+            line = device_spec.first_match(specs, other)
             if line is not None and is_shared(line):
                 return line
     return None
-
-
-def _first(
-    specs: Iterable[device_spec.DeviceSpec], function: Function
-) -> device_spec.DeviceSpec | None:
-    return device_spec.first_match(
-        specs, function.address, function.vendor_id, function.product_id
-    )
 
 
 def _is_slot(line: device_spec.DeviceSpec) -> bool:

@@ -14,7 +14,8 @@
 
 Cyborg's agent-driver specification demands this: "the same region type ID will
 never show up in products with different PCI IDs". A product may have several
-PCI ids, and a PCI id several region types.
+PCI ids, and a PCI id several region types. Boards with the same PCI ids may
+share one.
 """
 
 from collections.abc import Iterable
@@ -44,9 +45,14 @@ def check(device: hardware.Device, others: Iterable[hardware.Device]) -> None:
         shared = sorted(mine & of(other))
         if shared and (
             (device.vendor, device.product) != (other.vendor, other.product)
+            and _ids(device) != _ids(other)
         ):
             raise exceptions.DeviceError(
                 f'its region type {shared[0]} is that of another product: '
                 f'{other.address} is {other.vendor} {other.product}, this is '
                 f'{device.vendor} {device.product}'
             )
+
+
+def _ids(device: hardware.Device) -> tuple[str, str]:
+    return device.vendor_id, device.product_id

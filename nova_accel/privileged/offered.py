@@ -27,7 +27,11 @@ from nova_accel import root_options
 from nova_accel.model import device_spec
 from nova_accel.model import offered_functions
 from nova_accel.model import pci_address
+from nova_accel.model import subsystem
 from nova_accel.privileged import pci_function
+
+# The bytes that are read of an id, which is shorter.
+_MAX_ID = 16
 
 
 def check(
@@ -101,8 +105,42 @@ def _function(
     except FileNotFoundError:
         return None
     return offered_functions.Function(
-        pci_address.PciAddress.parse(address), vendor, product
+        pci_address.PciAddress.parse(address),
+        vendor,
+        product,
+        _subsystem(sysfs, address),
     )
+
+
+def _subsystem(
+    sysfs: pathlib.Path, address: str
+) -> subsystem.Subsystem | None:
+    """The function's board, as nova-compute knows it."""
+    card = _link(sysfs, address, 'physfn')
+    return subsystem.of(
+        *_own_ids(sysfs, address),
+        None if card is None else subsystem.of(*_own_ids(sysfs, card)),
+    )
+
+
+def _own_ids(
+    sysfs: pathlib.Path, address: str
+) -> tuple[str | None, str | None]:
+    vendor, product = (
+        _own_id(sysfs, address, name)
+        for name in ('subsystem_vendor', 'subsystem_device')
+    )
+    return vendor, product
+
+
+def _own_id(sysfs: pathlib.Path, address: str, name: str) -> str | None:
+    """None if the file is absent, unreadable, or has no id."""
+    with (
+        contextlib.suppress(OSError, ValueError),
+        pci_function.attribute(sysfs, address, name).open('rb') as file,
+    ):
+        return subsystem.parse_id(file.read(_MAX_ID).decode().strip('\n'))
+    return None
 
 
 def _of_slot(address: pci_address.PciAddress) -> Iterator[str]:

@@ -36,6 +36,7 @@ from nova_accel.drivers import configured_lines
 from nova_accel.drivers import loading
 from nova_accel.host import pci_function
 from nova_accel.model import device_spec
+from nova_accel.model import subsystem
 from nova_accel.testing import pci_functions
 
 _SECTION = re.compile(r'\[([\w-]+)\]')
@@ -57,6 +58,7 @@ _WITH: dict[str, dict[str, Any]] = {
 
 # Driver -> a device of it, if the line does not name one, and its class.
 _DEVICES = {
+    'ascend': ('19e5', 'd802', '120000'),
     'fpga_dfl': ('8086', '09c4', '120000'),
     'fpga_region': ('8086', '09c4', '120000'),
     'mdev': ('10de', '1eb8', '030200'),
@@ -119,6 +121,7 @@ def _imitated(
         line.get('product_id', product_id),
         class_code=class_code,
         mdev_types={line['mdev_type']: 1} if 'mdev_type' in line else {},
+        subsystem=subsystem.of(vendor_id, line.get('subsystem_product_id')),
     )
     count = line.get('sriov_numvfs', sum(line.get('vgpu_types', {}).values()))
     functions = [card]

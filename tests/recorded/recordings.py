@@ -29,6 +29,7 @@ import tarfile
 import tempfile
 from typing import Any
 
+import fixtures
 from lxml import etree
 import yaml
 
@@ -90,19 +91,19 @@ def unpacked(archive: pathlib.Path) -> Recording:
     atexit.register(shutil.rmtree, directory)
     with tarfile.open(archive) as tar:
         tar.extractall(directory, filter=_inside)
+    sysfs = sysfs_tree.Sysfs(
+        directory / 'sys', _refuse_to_write, directory / 'proc'
+    )
     node_devices = libvirt_devices.NodeDevices(
         Libvirt((directory / 'libvirt/nodedev.xml').read_bytes())
     )
-    devices = _isolated(node_devices.look())
+    with fixtures.MonkeyPatch(
+        'nova_accel.host.sysfs_tree.of', lambda _host: sysfs
+    ):
+        devices = _isolated(node_devices.look())
     # The host does not change, and most of the time goes into reading it.
     node_devices.look = lambda: devices  # type: ignore[method-assign]
-    return Recording(
-        devices,
-        node_devices,
-        sysfs_tree.Sysfs(
-            directory / 'sys', _refuse_to_write, directory / 'proc'
-        ),
-    )
+    return Recording(devices, node_devices, sysfs)
 
 
 class Libvirt:

@@ -259,9 +259,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
             str(each) for device in found.devices for each in device.addresses
         }
         for function in self.host.devices.functions.values():
-            if spec.matches(
-                function.address, function.vendor_id, function.product_id
-            ):
+            if spec.matches(function):
                 # What is said of a card is said of its virtual functions, and
                 # what is said of function 0 of those of its slot.
                 names = {
@@ -294,6 +292,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
             'node_uuid': NODE_UUID,
             'service_host': 'host1',
             'digest': 'digest',
+            host_contract.KEY: host_contract.NEWEST,
             'devices': [
                 device.to_report(NODE_UUID, layout.rp_uuids)
                 for device in published.devices

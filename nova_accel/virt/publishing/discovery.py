@@ -91,7 +91,8 @@ def discover(
     """
     if not specs:
         return Inventory()
-    host = node_devices.look()
+    with sysfs_tree.noting() as of_look:
+        host = node_devices.look()
     in_use = look_at_guests(host.mdevs)
     host = dataclasses.replace(host, held_mdevs=in_use.mdevs)
     answers.forget_others(host.functions)
@@ -110,7 +111,7 @@ def discover(
                 matched.add(spec.text)
                 search.add(function, spec)
     answers.remember(in_use.held)
-    noted = notes.texts()
+    noted = [*of_look.texts(), *notes.texts()]
     return Inventory(
         tuple(search.devices),
         (*host.unreadable, *search.refused, *noted),
@@ -196,12 +197,7 @@ class _Search:
         instance got this one.
         """
         return (
-            device_spec.first_match(
-                specs,
-                function.address,
-                function.vendor_id,
-                function.product_id,
-            )
+            device_spec.first_match(specs, function)
             or self._in_parts.get(function.card)
             or self._answers.line_of(
                 function.address, self._in_use.held, specs

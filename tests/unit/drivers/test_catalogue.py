@@ -23,6 +23,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import catalogue
 from nova_accel.model import naming
+from nova_accel.model import subsystem
 
 
 class TestCatalogue(testtools.TestCase):
@@ -62,6 +63,30 @@ class TestCatalogue(testtools.TestCase):
         ):
             self.assertEqual(entry, catalogue.look_up(vendor, product))
 
+    def test_boards_that_share_an_id(self):
+        for ids, board, name in (
+            ('10de 25b6', '10de:157e', 'A2'),
+            ('10de 25b6', '10de:14a9', 'A16'),
+            ('10de 25b6', '10de:0000', 'A2 or A16'),
+            ('10de 25b6', None, 'A2 or A16'),
+            ('8086 bcce', '8086:1770', 'N6000'),
+            ('8086 bcce', '8086:1771', 'N6001'),
+            ('8086 bccf', '8086:1771', 'N6001 VF'),
+            ('8086 bcce', '8086:17d4', 'C6100'),
+            ('8086 bcce', '8086:138d', 'PAC D5005'),
+            ('8086 bcce', '8086:0000', 'DFL FPGA'),
+            ('8086 37c9', '8086:0000', 'C62x VF'),
+        ):
+            found = catalogue.look_up(
+                *ids.split(),
+                board and subsystem.Subsystem(*board.split(':')),
+            )
+            self.assertEqual(name, found.product, (ids, board))
+            self.assertEqual(
+                name not in ('A2 or A16', 'DFL FPGA', 'C62x VF'),
+                found.is_board,
+            )
+
     def test_known_vendor(self):
         self.assertEqual(
             catalogue.Entry(vendor='NVIDIA'), catalogue.look_up('10de', 'ffff')
@@ -72,8 +97,17 @@ class TestCatalogue(testtools.TestCase):
 
     def test_ids_are_those_of_pci_functions(self):
         for ids in catalogue.entries():
-            for text in filter(None, ids):
-                self.assertTrue(re.fullmatch('[0-9a-f]{4}', text), ids)
+            for text in filter(
+                None, re.split('[/:]', '/'.join(map(str, ids)))
+            ):
+                self.assertTrue(re.fullmatch('[0-9a-f]{4}|None', text), ids)
+
+    def test_a_board_is_one_of_several(self):
+        known = catalogue.entries()
+        for vendor_id, product_id in known:
+            if product_id is not None and '/' in product_id:
+                plain = known[vendor_id, product_id.partition('/')[0]]
+                self.assertEqual(plain.type, known[vendor_id, product_id].type)
 
     def test_types_have_resource_classes(self):
         for ids, entry in catalogue.entries().items():
@@ -139,6 +173,36 @@ class TestOperatorsFile(testtools.TestCase):
         self.assertEqual(
             catalogue.Entry('QAT', 'Old Intel', 'C62x'),
             catalogue.look_up('8086', '37c8'),
+        )
+
+    def test_adds_a_board(self):
+        self.read(
+            '{"8086": {"name": Intel, "products": '
+            '{"FPGA": {"bcce/8086:0001": Devkit}}}}'
+        )
+        for board, name in (
+            ('0001', 'Devkit'),
+            ('1771', 'N6001'),
+            ('0000', 'DFL FPGA'),
+        ):
+            self.assertEqual(
+                name,
+                catalogue.look_up(
+                    '8086', 'bcce', subsystem.Subsystem('8086', board)
+                ).product,
+            )
+
+    def test_overrules_all_boards_of_an_id(self):
+        """So a device can keep the name that it had."""
+        self.read(
+            '{"10de": {"name": NVIDIA, "products": '
+            '{"GPU": {"25b6": A2 or A16}}}}'
+        )
+        self.assertEqual(
+            catalogue.Entry('GPU', 'NVIDIA', 'A2 or A16'),
+            catalogue.look_up(
+                '10de', '25b6', subsystem.Subsystem('10de', '157e')
+            ),
         )
 
     def test_unusable(self):

@@ -86,7 +86,15 @@ class TestRead(testtools.TestCase):
     def test_ids_that_are_none(self):
         for bad in ('80860', 'AC3E', '0x80', 'intel'):
             self.assert_refused(GOOD.replace('ac3e', bad), bad)
-        self.assert_refused(GOOD.replace('4948', '494x'), '494x')
+        for bad in ('494x', '4948/8086', '4948/8086:17D4', '/8086:17d4'):
+            self.assert_refused(GOOD.replace('4948', bad), bad)
+
+    def test_a_board(self):
+        self.file.write_text(GOOD.replace('4948', '4948/8086:17d4'))
+        self.assertEqual(
+            {'4948/8086:17d4': '6xxx'},
+            catalogue_file.read(str(self.file))['8086']['products']['QAT'],
+        )
 
     def test_form(self):
         self.assert_refused(GOOD.replace('QAT', 'QUAT'), 'QUAT', '8086')

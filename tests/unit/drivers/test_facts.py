@@ -22,6 +22,8 @@ from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+from nova_accel.model import provider_layout
+from nova_accel.model import subsystem
 
 BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 
@@ -65,6 +67,35 @@ class TestFacts(testtools.TestCase):
         self.assertEqual('CUSTOM_QAT', deployable.resource_class)
         self.assertEqual({'CUSTOM_QAT_INTEL_C62X_VF'}, deployable.traits)
         self.assertEqual(frozenset(), device.operator_traits)
+
+    def test_boards_with_the_same_ids_share_neither_trait_nor_pool(self):
+        found = [
+            a_device(
+                a_function(
+                    '10de',
+                    '25b6',
+                    subsystem=subsystem.Subsystem('10de', board),
+                ),
+                a_spec(pool=True, traits=['CUSTOM_RACK_7']),
+            )
+            for board in ('157e', '14a9', '0000')
+        ]
+        self.assertEqual(
+            [
+                {'CUSTOM_GPU_NVIDIA_A2', 'CUSTOM_RACK_7'},
+                {'CUSTOM_GPU_NVIDIA_A16', 'CUSTOM_RACK_7'},
+                {'CUSTOM_GPU_NVIDIA_A2_OR_A16', 'CUSTOM_RACK_7'},
+            ],
+            [deployable.traits for _device, deployable in found],
+        )
+        pools = [provider_layout.pool(*each) for each in found]
+        self.assertEqual(3, len(set(pools)))
+        _device, plain = a_device(
+            a_function('10de', '25b6'), a_spec(pool=True)
+        )
+        self.assertEqual(
+            ('pgpu', '10de', '25b6'), provider_layout.pool(_device, plain)
+        )
 
     def test_operators_line_overrules(self):
         device, deployable = a_device(

@@ -92,6 +92,17 @@ class TestLook(NodeDevicesTestCase):
                 },
             )
 
+    def test_the_boards(self):
+        self.fake.sysfs.set(
+            GPU, subsystem_vendor='0x10de', subsystem_device='0x157e'
+        )
+        functions = self.node_devices.look().functions
+        self.assertEqual('10de:157e', str(functions[GPU].subsystem))
+        self.assertEqual(
+            {GPU},
+            {each.address for each in functions.values() if each.subsystem},
+        )
+
     def test_an_unreadable_device_does_not_hide_the_rest(self):
         pci = self.fake.connection.pci_info.devices
         pci['pci_0000_81_00_0'].pci_device = '<device><capability'

@@ -401,9 +401,7 @@ class TestTruth(testtools.TestCase):
             for address in (device.address, handle.address, *handle.functions)
         }
         for address, function in world.host.functions.items():
-            spec = device_spec.first_match(
-                specs, address, function.vendor_id, function.product_id
-            )
+            spec = device_spec.first_match(specs, function)
             # A card that is one device has its virtual functions.
             if spec is None or {address, function.card} & published:
                 continue

@@ -19,7 +19,9 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.model import offered_functions
 from nova_accel.model import pci_address
+from nova_accel.model import subsystem
 from nova_accel.model.links import link_sets
 
 DRIVERS = ('pci', 'mdev')
@@ -29,6 +31,8 @@ BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 GOOD = {
     'vendor_id': '8086',
     'product_id': '37c9',
+    'subsystem_vendor_id': '8086',
+    'subsystem_product_id': '17D4',
     'address': '0000:3d:*.*',
     'driver': 'pci',
     'type': 'QAT',
@@ -66,6 +70,8 @@ MALFORMED = {
         '٣٣٣٣',
     ),
     'product_id': ('', '37c', '37c9\n', 37, ['37c9']),
+    'subsystem_vendor_id': ('', '0x8086', 8086, None),
+    'subsystem_product_id': ('', '17d', '8086:17d4', 1774, ['17d4']),
     'address': (
         '',
         '*',
@@ -244,10 +250,17 @@ def line(pattern, **more):
     )
 
 
+def a_line(**keys):
+    return json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})
+
+
 def found(specs, function):
     vendor_id, product_id, *parts = function
     address = pci_address.PciAddress(*(int(text, 16) for text in parts))
-    return device_spec.first_match(specs, address, vendor_id, product_id)
+    return device_spec.first_match(
+        specs,
+        offered_functions.Function(address, vendor_id, product_id),
+    )
 
 
 def matches(pattern, function):
@@ -273,6 +286,8 @@ class TestParse(testtools.TestCase):
                     driver='pci',
                     vendor_id='8086',
                     product_id='37c9',
+                    subsystem_vendor_id='8086',
+                    subsystem_product_id='17d4',
                     address='0000:3d:*.*',
                     type='QAT',
                     resource_class='CUSTOM_QAT_GEN4',
@@ -664,5 +679,37 @@ class TestMatch(testtools.TestCase):
             ['{"vendor_id": "8086", "driver": "pci"}'], DRIVERS
         )
         address = pci_address.PciAddress(0xFFFFFFFF, 0xFF, 0x1F, 7)
-        self.assertTrue(spec.matches(address, '8086', '37c9'))
-        self.assertFalse(spec.matches(address, '10de', '37c9'))
+        for board in (None, subsystem.Subsystem('8086', '0001')):
+            for vendor_id in ('8086', '10de'):
+                self.assertEqual(
+                    vendor_id == '8086',
+                    spec.matches(
+                        offered_functions.Function(
+                            address, vendor_id, '37c9', board
+                        )
+                    ),
+                )
+
+    def test_the_board(self):
+        function = offered_functions.Function(
+            address(0x3D), '8086', 'bcce', subsystem.Subsystem('8086', '17d4')
+        )
+        for keys, is_matched in (
+            ({'subsystem_product_id': '17D4'}, True),
+            ({'subsystem_product_id': '1771'}, False),
+            ({'subsystem_vendor_id': '8086'}, True),
+            ({'subsystem_vendor_id': '10de'}, False),
+            ({'subsystem_vendor_id': '*', 'subsystem_product_id': '*'}, True),
+        ):
+            [spec] = device_spec.parse([a_line(**keys)], DRIVERS)
+            self.assertEqual(is_matched, spec.matches(function), keys)
+
+    def test_a_board_that_is_not_known(self):
+        function = offered_functions.Function(address(0x3D), '8086', 'bcce')
+        for keys, is_matched in (
+            ({'subsystem_product_id': '17d4'}, False),
+            ({'subsystem_vendor_id': '8086'}, False),
+            ({'subsystem_vendor_id': '*', 'subsystem_product_id': '*'}, True),
+        ):
+            [spec] = device_spec.parse([a_line(**keys)], DRIVERS)
+            self.assertEqual(is_matched, spec.matches(function), keys)

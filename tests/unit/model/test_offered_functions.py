@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import json
 
 import hypothesis
@@ -19,6 +20,7 @@ import testtools
 from nova_accel.model import device_spec
 from nova_accel.model import offered_functions
 from nova_accel.model import pci_address
+from nova_accel.model import subsystem
 
 
 def a_function(address, vendor_id='10ee', product_id='5004'):
@@ -46,6 +48,20 @@ def line_of(function, *lines, physical=None, of_slot=(), of_group=()):
 
 
 class TestLineOf(testtools.TestCase):
+    def test_by_the_board(self):
+        line = {
+            'address': '3d:*.*',
+            'subsystem_vendor_id': '8086',
+            'subsystem_product_id': '1771',
+        }
+        for board, found in (
+            (subsystem.Subsystem('8086', '1771'), '3d:*.*'),
+            (subsystem.Subsystem('8086', '1770'), None),
+            (None, None),
+        ):
+            function = dataclasses.replace(CARD, subsystem=board)
+            self.assertEqual(found, line_of(function, line))
+
     def test_its_own(self):
         self.assertEqual(
             '3d:*.*',

@@ -63,12 +63,17 @@ class TestCheck(testtools.TestCase):
             [a_card(2, 'D5005'), a_card(3, 'N3000', OTHER_TYPE)],
         )
 
+    def test_boards_with_the_same_ids(self):
+        region_types.check(
+            a_card(1, 'N6000', TYPE), [a_card(2, 'N6001', TYPE)]
+        )
+
     def test_two_products_of_one_type(self):
         error = self.assertRaises(
             exceptions.DeviceError,
             region_types.check,
             a_card(1, 'PAC', OTHER_TYPE, TYPE),
-            [a_card(2, 'D5005', TYPE)],
+            [a_card(2, 'D5005', TYPE, product_id='0b2b')],
         )
         for text in (
             '0000:02:00.0',

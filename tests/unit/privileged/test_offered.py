@@ -37,6 +37,43 @@ class TestCheck(tree.TreeTestCase):
         tree.offer(self, {'vendor_id': '144d', 'product_id': 'a825'})
         self.assert_refused('device_spec')
 
+    def board(self, function, vendor='0x144d', product='0xa801'):
+        (function / 'subsystem_vendor').write_text(f'{vendor}\n')
+        (function / 'subsystem_device').write_text(f'{product}\n')
+
+    def test_by_its_board(self):
+        line = {'vendor_id': '144d', 'subsystem_product_id': 'a801'}
+        tree.offer(self, line)
+        self.assert_refused('device_spec')
+        self.board(self.function)
+        self.check()
+        tree.offer(self, line | {'subsystem_vendor_id': '8086'})
+        self.assert_refused('device_spec')
+
+    def test_by_the_board_of_its_card(self):
+        part = '0000:3d:00.4'
+        self.board(self.function)
+        function = self.add(part, physfn=ADDRESS)
+        tree.offer(
+            self, {'address': '*:3d:00.4', 'subsystem_product_id': 'a801'}
+        )
+        self.check(part)
+        self.board(function, product='0x0000')
+        self.check(part)
+        self.board(function, product='0xa802')
+        self.assert_refused('device_spec', part)
+
+    def test_a_board_that_is_none(self):
+        tree.offer(self, {'address': ADDRESS, 'subsystem_product_id': 'a801'})
+        self.board(self.function)
+        for text in ('', 'a801', '0xa801' + 64 * ' ' + 'x', '\0' * 70000):
+            (self.function / 'subsystem_device').write_text(text)
+            self.assert_refused('device_spec')
+        (self.function / 'subsystem_device').write_bytes(b'\xff\xfe')
+        self.assert_refused('device_spec')
+        tree.offer(self, {'address': ADDRESS})
+        self.check()
+
     def test_what_is_not_there(self):
         tree.offer(self, {'vendor_id': '*', 'address': '*:*:*.*'})
         self.assert_refused('no such PCI function', '0000:99:00.0')

@@ -12,6 +12,7 @@
 
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -93,6 +94,40 @@ class DiscoveryTestCase(testtools.TestCase):
         (reason,) = inventory.refused
         for text in texts:
             self.assertIn(text, reason)
+
+
+class TestBoards(DiscoveryTestCase):
+    """Devices with the same ids, on different boards."""
+
+    hardware = staticmethod(functools.partial(devices.pci_info, gpus=2))
+
+    def setUp(self):
+        super().setUp()
+        for address, board in (('81', '157e'), ('82', '14a9')):
+            self.fake.sysfs.set(
+                f'0000:{address}:00.0',
+                subsystem_vendor='0x10de',
+                subsystem_device=f'0x{board}',
+            )
+
+    def test_a_line_for_one_of_them(self):
+        line = json.loads(devices.DEVICE_SPEC[0])
+        self.assertEqual(
+            ['0000:82:00.0'],
+            self.addresses(
+                self.discover(a_line(**line, subsystem_product_id='14A9'))
+            ),
+        )
+
+    def test_an_unreadable_board_is_told(self):
+        self.fake.sysfs.set('0000:82:00.0', subsystem_device='nonsense')
+        line = json.loads(devices.DEVICE_SPEC[0])
+        found = self.discover(a_line(**line))
+        self.assertEqual(
+            ['0000:81:00.0', '0000:82:00.0'], self.addresses(found)
+        )
+        self.assert_refused(found, '0000:82:00.0', 'subsystem_device')
+        self.assertEqual(set(found.refused), found.noted)
 
 
 class TestSimulatedHost(DiscoveryTestCase):
@@ -232,7 +267,9 @@ class TestLines(DiscoveryTestCase):
         )
         self.change_fakes_device(
             lambda device: dataclasses.replace(
-                device, product=f'PAC {device.address.bus:x}'
+                device,
+                product=f'PAC {device.address.bus:x}',
+                product_id=f'09{device.address.bus:x}',
             )
         )
         inventory = self.discover(devices.FPGA_SPEC)

@@ -16,7 +16,15 @@ from nova_accel.drivers import pci_kind
 
 
 class AscendDriver(pci_kind.PciKindDriver):
-    """A whole processor; a card may have several, each is a PCI function.
+    """A whole PCI function; a card may have several.
+
+    Two chips may be behind one function: ``npu-smi`` shows both of an Atlas
+    300I Duo (310P) at one bus id (ollama#5315). A guest gets both or none.
+
+    The two dies of an Ascend 910C are functions on two buses, such as 9d and
+    9f (vllm-ascend#2035). Huawei's driver joins them, unless its
+    ``multi-die-policy`` is 1 (HAMi#2005). No file of sysfs is known to tell
+    which two are a pair, so only an operator's ``links`` can.
 
     Huawei's virtual instances (``vnpu``) are mediated devices. The driver
     ``mdev`` serves them, with ``"type": "AICHIP"``.

@@ -21,6 +21,10 @@ class TestAscend(base.DriverTestCase):
     def functions(self):
         return [base.a_function(self.CARD, '19e5', 'd802')]
 
+    def test_both_chips_of_a_card_at_one_address_are_one_unit(self):
+        [handle] = self.discover().handles
+        self.assertEqual([self.CARD], list(map(str, handle.functions)))
+
     def test_processor(self):
         device = self.discover()
         self.assertEqual(('AICHIP', True), (device.type, device.pooled))

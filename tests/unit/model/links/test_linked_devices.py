@@ -226,6 +226,30 @@ class TestJoined(testtools.TestCase):
             list(map(links, joined.devices)),
         )
 
+    def test_the_operators_pairs_of_dies(self):
+        """No path tells which dies of an Ascend 910C are a pair."""
+        dies = [
+            a_gpu(bus, vendor_id='19e5', type_='AICHIP')
+            for bus in (0x99, 0x9B, 0x9D, 0x9F)
+        ]
+        line = device_spec.parse(
+            [
+                '{"vendor_id": "19e5", "driver": "ascend", "pool": "link", '
+                '"links": {"pcie": [["0000:9d:00.0", "0000:9f:00.0"], '
+                '["0000:99:00.0", "0000:9b:00.0"]]}}'
+            ],
+            ['ascend'],
+        )[0]
+        joined = self.joined(
+            dies, lines={device.name: line for device in dies}
+        )
+        self.assertEqual([{'PCIE_2'}] * 4, list(map(links, joined.devices)))
+        first, second, third, fourth = (
+            device.link_sets for device in joined.devices
+        )
+        self.assertEqual((first, third), (second, fourth))
+        self.assertNotEqual(first, third)
+
     def test_a_link_that_is_down(self):
         """Each pool promises what its GPUs are still joined for."""
         names = [device.name for device in self.gpus]

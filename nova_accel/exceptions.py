@@ -135,7 +135,7 @@ class StaleAttempt(Conflict):
     """A newer attempt already holds, or has released, this binding.
 
     :ivar newest: the number of the newest attempt, from which the host goes on
-        counting; None from an API of the previous release
+        counting; None if others have asked at the same time
     """
 
     def __init__(

@@ -76,7 +76,6 @@ def check_findings() -> upgradecheck.Result:
             if not found.what.is_repaired:
                 kinds[found.hostname].add(found.what.kind)
     except Exception as error:
-        # An older schema has no table of them.
         return check_result.warning(
             f'What hosts have found amiss is not known: {error}'
         )

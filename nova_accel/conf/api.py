@@ -56,8 +56,7 @@ Only bitstreams that device profiles name by ``accel:bitstream_id`` are put
 into regions, and only if their images are the operator's, and public or
 community images. The demand for each is counted from the servers that have got
 regions, see bitstream_demand_half_life_s. A programming wears the memory of
-some cards, so start with a small number. All compute hosts have to be of a
-version that has this option.
+some cards, so start with a small number.
 """,
     ),
 ]

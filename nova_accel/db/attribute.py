@@ -214,8 +214,7 @@ def _of_host(deployable: sa.Row[Any]) -> dict[str, str]:
     return attribute.reported(
         deployable.traits,
         deployable.resource_class,
-        # None in a row that an older release has written.
-        deployable.attributes or {},
+        deployable.attributes,
     )
 
 

@@ -66,9 +66,8 @@ class _Columns(TypedDict):
     status: str
     is_drained: bool
     fault: str | None
-    #: These are None in a row that an older release has written.
-    attributes: dict[str, str] | None
-    link_sets: list[str] | None
+    attributes: dict[str, str]
+    link_sets: list[str]
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
 

@@ -46,7 +46,7 @@ class _Deployable(TypedDict):
     hostname: str
     status: str
     fault: str | None
-    link_sets: list[str] | None
+    link_sets: list[str]
     is_silent: bool
 
 
@@ -177,5 +177,5 @@ def _units(
         is_silent=bool(deployable['is_silent']),
         why_not_free=why_not_free,
         amount=amount,
-        link_sets=tuple(deployable['link_sets'] or ()),
+        link_sets=tuple(deployable['link_sets']),
     )

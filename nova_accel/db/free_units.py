@@ -254,5 +254,5 @@ def _traits(text: str) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _link_sets(text: str | None) -> tuple[str, ...]:
-    return tuple(json.loads(text or '[]') or ())
+def _link_sets(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))

@@ -97,7 +97,7 @@ def read_idle(silence_s: int) -> list[stocking.Region]:
     return _regions(
         row
         for row in rows
-        if region_contents.fault_key(row.region) not in (row.attributes or {})
+        if region_contents.fault_key(row.region) not in row.attributes
     )
 
 

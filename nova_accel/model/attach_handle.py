@@ -51,9 +51,9 @@ class AttachHandle:
     of a function that stays bound to its vendor's VFIO driver
     (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that libvirt takes
     the function from its host driver and gives it back. ``identity`` tells the
-    device from another that is put in its place, see :func:`identity_of`. It
-    is None in what older releases stored. ``cleaning`` is how its driver
-    cleans it after a guest: the value of the key ``clean``, and the command.
+    device from another that is put in its place, see :func:`identity_of`.
+    ``cleaning`` is how its driver cleans it after a guest: the value of the
+    key ``clean``, and the command.
     ``live_migratable`` and ``vgpu_params`` are the values of the keys of these
     names. Only the device's host knows and needs these three.
     """
@@ -174,7 +174,7 @@ def is_another(one: str | None, other: str | None) -> bool:
 
 
 def _facts(identity: str) -> dict[str, str]:
-    """The reverse of :func:`identity_of`; older ones are a serial number."""
+    """The reverse of :func:`identity_of`; a driver has the serial number."""
     match = _IDENTITY.fullmatch(identity)
     found = match.groupdict() if match else {'serial': identity}
     return {name: text for name, text in found.items() if text}
@@ -192,7 +192,6 @@ def from_dict(value: Any) -> AttachHandle:
             _of_info,
             field('uuid', decoding.uuid),
             field('type', decoding.one_of(HandleType)),
-            # Older releases did not store it.
             field('identity', decoding.optional(decoding.text), None),
         ),
     )

@@ -139,9 +139,7 @@ class Device:
         :param node_uuid: the uuid of the compute node
         :param rp_uuids: (device name, deployable name) -> provider uuid
         """
-        # Most devices are in none.
-        links = {'link_sets': list(self.link_sets)} if self.link_sets else {}
-        return links | {
+        return {
             'uuid': naming.derived_uuid(node_uuid, self.name),
             'name': self.name,
             'type': self.type,
@@ -157,6 +155,7 @@ class Device:
                 name: reason.told(text, MAX_ATTRIBUTE_LENGTH)
                 for name, text in self.attributes.items()
             },
+            'link_sets': list(self.link_sets),
             'deployables': [
                 {
                     'uuid': deployable_uuid(

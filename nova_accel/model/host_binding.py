@@ -115,12 +115,7 @@ def listing(value: Any) -> Listing:
     field = decoding.Fields(value)
     return Listing(
         list(field('bindings', decoding.listed(from_dict, decoding.MANY))),
-        # An older API has none.
         frozenset(
-            field(
-                'left_mdevs',
-                decoding.listed(decoding.text, decoding.MANY),
-                (),
-            )
+            field('left_mdevs', decoding.listed(decoding.text, decoding.MANY))
         ),
     )

@@ -72,7 +72,7 @@ class View:
     def beside(self, uuid: str) -> Mapping[str, attach_handle.AttachHandle]:
         """The handles of other devices that lead to the same thing.
 
-        There are none unless an older release has given them away.
+        There are none unless they were given away while they did not tell.
 
         :param uuid: of an attach handle
         :returns: by their uuids

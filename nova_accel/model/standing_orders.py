@@ -61,7 +61,7 @@ def from_dict(value: Any) -> Orders:
         field('revision', decoding.integer(0, 2**63 - 1)),
         frozenset(field('disabled', uuids)),
         frozenset(field('uncleaned', uuids)),
-        # An API of the release before does not say these.
+        # They are left out where there is nothing to say.
         field(
             'stock',
             decoding.mapped(decoding.uuid, decoding.uuid, decoding.MANY),

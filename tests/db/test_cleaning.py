@@ -393,23 +393,11 @@ class TestAnotherDevice(CleaningTestCase):
         self.assertEqual('S2', self.identity())
 
     def test_one_that_does_not_say_it_is_the_same(self) -> None:
-        """As an NVMe drive that a guest has, and an older nova-compute."""
+        """As an NVMe drive that a guest has."""
         silent = dataclasses.replace(self.first, serials=())
         self.assertEqual(frozenset(), self.told(silent).uncleaned)
         self.assertEqual(frozenset(), self.told(self.first).uncleaned)
         self.assertEqual('S1', self.identity())
-
-    def test_a_row_without_the_ids_of_its_device(self) -> None:
-        """An older release stored the serial number only."""
-        same, other = (
-            dataclasses.replace(self.first, serials=((0, identity),))
-            for identity in (
-                '144d:a80a class 0108 serial number S1',
-                '15b3:101e class 0200 serial number S1',
-            )
-        )
-        self.assertEqual(frozenset(), self.told(same).uncleaned)
-        self.assertEqual(1, len(self.told(other).uncleaned))
 
     def test_of_what_is_not_cleaned(self) -> None:
         first, second = (

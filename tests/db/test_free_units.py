@@ -156,16 +156,6 @@ class TestRead(FreeUnitsTestCase):
             {()}, {each.link_sets for each in found.of_hosts['compute-1']}
         )
 
-    def test_link_sets_that_an_older_release_has_written(self) -> None:
-        self.host.report()
-        with self.database.engine.begin() as connection:
-            connection.execute(
-                sa.update(schema.DEVICES).values(link_sets=sa.null())
-            )
-        for since in (None, _LONG_AGO):
-            for each in free_units.read(since).of_hosts['compute-1']:
-                self.assertEqual((), each.link_sets)
-
     def test_the_clock_is_that_of_the_database(self) -> None:
         before = self.now()
         found = free_units.read(None).at
@@ -188,15 +178,6 @@ class TestRead(FreeUnitsTestCase):
         found = self.changes(lambda: None)
         self.assertFalse(found.is_all)
         self.assertEqual(({}, []), (found.of_hosts, found.others))
-
-    def test_what_an_older_release_has_written(self) -> None:
-        """It sets no times, so its rows are read with all others."""
-        self.host.report()
-        with self.database.engine.begin() as connection:
-            for table in (schema.HOSTS, schema.ATTACH_HANDLES):
-                connection.execute(sa.update(table).values(changed_at=None))
-        self.assertEqual(6, len(free_units.read(None).of_hosts['compute-1']))
-        self.assertEqual({}, free_units.read(self.now()).of_hosts)
 
     def test_silent_hosts(self) -> None:
         self.host.report()
@@ -544,7 +525,7 @@ class TestKnownStock(FreeUnitsTestCase):
         self.assertEqual(1, len(self.units()))
 
     def test_a_change_that_nobody_has_noted(self) -> None:
-        """By the release before; it is seen in the end."""
+        """As by hand in the database; it is seen in the end."""
         self.units()
         with self.database.engine.begin() as connection:
             connection.execute(

@@ -305,21 +305,6 @@ class TestReport(base.DatabaseTestCase):
             ],
         )
 
-    def test_an_older_nova_compute_reports(self) -> None:
-        devices = self.reported(TWO_FPGAS.layout().rp_uuids)
-        for each in devices:
-            del each['fault'], each['attributes']
-            for deployable in each['deployables']:
-                del deployable['is_cleaned']
-        host.report(
-            'compute-1',
-            TWO_FPGAS.node_uuid,
-            'compute-1.service',
-            devices,
-            'digest',
-        )
-        self.assertEqual({'compute-1': 6}, capacity.free_by_host())
-
     def test_nothing_of_another_host(self) -> None:
         """The host that has it is named, and nothing is changed."""
         TWO_FPGAS.report()

@@ -235,7 +235,7 @@ class TestAcquire(BindingTestCase):
     def test_newer_attempt_keeps_the_arqs_of_a_deleted_profile(self) -> None:
         request = self.request()
         found = host_arqs.acquire(request)
-        # The release before deleted also what is in use.
+        # By hand: the API deletes no profile that is in use.
         with self.database.engine.begin() as connection:
             connection.execute(sa.delete(schema.DEVICE_PROFILES))
         self.assertEqual(

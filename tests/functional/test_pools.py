@@ -194,14 +194,14 @@ class TestPoolsOfNumaNodes(TwoSocketsTestCase):
         self.delete(server, other)
 
 
-class TestUpgrade(TwoSocketsTestCase):
-    """From pools by NUMA node, which all were before, and back."""
+class TestOtherPools(TwoSocketsTestCase):
+    """From pools by NUMA node, and back."""
 
     def setUp(self):
         super().setUp()
         self.start(pool='numa')
 
-    def test_the_pools_are_those_of_older_versions(self):
+    def test_the_names_of_the_pools_stay(self):
         """With other uuids the allocations of servers would move."""
         node_uuid = self.compute_rp_uuids[HOST]
         self.assertEqual(

@@ -324,7 +324,7 @@ class TestFailures(moves.MoveTestCase):
         )
 
     def test_nothing_is_allocated(self):
-        """As a resize of an older version may have left it."""
+        """As an administrator may have left it."""
         reconnect = self.cut_off('host2')
         self.start_resize()
         self.wait_for_error()

@@ -111,7 +111,7 @@ def _shown(req: webob.Request, device: device_db.DeviceRow) -> dict[str, Any]:
         shown['status'] = device['status']
     if microversion.is_at_least(req, '2.4'):
         shown['fault'] = device['fault']
-        shown['attributes'] = device['attributes'] or {}
+        shown['attributes'] = device['attributes']
         shown['unclean_attach_handles'] = [
             {
                 'attach_handle_uuid': handle['uuid'],

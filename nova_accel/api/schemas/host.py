@@ -71,10 +71,7 @@ _DEPLOYABLE = scalars.strict_object(
             'items': _HANDLE,
             'maxItems': bounds.MAX_HANDLES,
         },
-    },
-    'is_cleaned',
-    'region',
-    'bitstream_id',
+    }
 )
 
 _DEVICE = scalars.strict_object(
@@ -107,10 +104,7 @@ _DEVICE = scalars.strict_object(
             'items': _DEPLOYABLE,
             'maxItems': bounds.MAX_DEPLOYABLES,
         },
-    },
-    'fault',
-    'attributes',
-    'link_sets',
+    }
 )
 
 #: A number of a 32-bit column.

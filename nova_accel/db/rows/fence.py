@@ -19,7 +19,6 @@ caller's transaction.
 
 import dataclasses
 import enum
-import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -167,7 +166,7 @@ def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:
         )
     }
     newest = max((row.attempt for row in rows.values()), default=0)
-    if not attempt_number.is_in_reach(attempt, newest, time.time_ns()):
+    if not attempt_number.is_in_reach(attempt, newest):
         raise exceptions.FarAttempt(
             f'attempt {attempt} for instance {instance_uuid} on host '
             f'{hostname} ({role}) is too far after {newest}, the newest that '

@@ -34,36 +34,31 @@ _DEVICE_FACTS = (
     'address',
     'driver',
     'numa_node',
+    'fault',
+    'attributes',
+    'link_sets',
 )
-_DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
+_DEPLOYABLE_FACTS = (
+    'uuid',
+    'name',
+    'rp_uuid',
+    'resource_class',
+    'traits',
+    'is_cleaned',
+    'region',
+    'bitstream_id',
+)
 _HANDLE_FACTS = ('uuid', 'type', 'info')
-
-#: The fields that a nova-compute older than the API leaves out.
-_DEVICE_DEFAULTS: Mapping[str, Any] = {
-    'fault': None,
-    'attributes': {},
-    'link_sets': [],
-}
-_DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
-    'is_cleaned': False,
-    'region': None,
-    'bitstream_id': None,
-}
-_HANDLE_DEFAULTS: Mapping[str, Any] = {'identity': None}
 
 #: The columns of each table that a report sets.
 COLUMNS: Mapping[sa.Table, Sequence[str]] = {
-    schema.DEVICES: ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS),
-    schema.DEPLOYABLES: (
-        'device_uuid',
-        *_DEPLOYABLE_FACTS,
-        *_DEPLOYABLE_DEFAULTS,
-    ),
+    schema.DEVICES: ('hostname', *_DEVICE_FACTS),
+    schema.DEPLOYABLES: ('device_uuid', *_DEPLOYABLE_FACTS),
     schema.ATTACH_HANDLES: (
         'deployable_uuid',
         'present',
+        'identity',
         *_HANDLE_FACTS,
-        *_HANDLE_DEFAULTS,
     ),
 }
 
@@ -88,7 +83,6 @@ def _device_rows(hostname: str, devices: Sequence[Mapping[str, Any]]) -> Rows:
         device['uuid']: {
             'hostname': hostname,
             **{name: device[name] for name in _DEVICE_FACTS},
-            **_given(device, _DEVICE_DEFAULTS),
         }
         for device in devices
     }
@@ -99,7 +93,6 @@ def _deployable_rows(devices: Sequence[Mapping[str, Any]]) -> Rows:
         deployable['uuid']: {
             'device_uuid': device['uuid'],
             **{name: deployable[name] for name in _DEPLOYABLE_FACTS},
-            **_given(deployable, _DEPLOYABLE_DEFAULTS),
         }
         for device in devices
         for deployable in device['deployables']
@@ -111,18 +104,10 @@ def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> Rows:
         handle['uuid']: {
             'deployable_uuid': deployable['uuid'],
             'present': True,
+            'identity': handle.get('identity'),
             **{name: handle[name] for name in _HANDLE_FACTS},
-            **_given(handle, _HANDLE_DEFAULTS),
         }
         for device in devices
         for deployable in device['deployables']
         for handle in deployable['attach_handles']
-    }
-
-
-def _given(
-    value: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        name: value.get(name, default) for name, default in defaults.items()
     }

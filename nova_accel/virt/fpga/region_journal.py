@@ -133,9 +133,6 @@ class Entry:
 def entry_from_dict(value: Any) -> Entry:
     """The reverse of :meth:`Entry.to_dict`.
 
-    Older versions did not write ``owner`` and ``fallback``. They may have
-    written functions that are no uuids, which are left out.
-
     :raises Malformed: the value is no entry.
     """
     field = decoding.Fields(value)
@@ -144,12 +141,12 @@ def entry_from_dict(value: Any) -> Entry:
         field('step', decoding.one_of(Step)),
         field('record', programming_record.from_dict),
         field('sha256', _SHA256),
-        field('function_uuids', _functions),
+        field('function_uuids', _FUNCTIONS),
         field('boot_id', decoding.name),
         field('loaded', decoding.optional(decoding.words)),
         field('served', decoding.listed(decoding.uuid)),
-        field('owner', _OWNER, programmable.UNKNOWN_OWNER),
-        field('fallback', decoding.optional(_circuit), None),
+        field('owner', _OWNER),
+        field('fallback', decoding.optional(_circuit)),
     )
 
 
@@ -157,15 +154,7 @@ _SHA256 = decoding.matching(r'[0-9a-f]{64}\Z', 'a sha256 in hexadecimal')
 
 _OWNER = decoding.optional(decoding.text)
 
-
-def _functions(value: Any) -> tuple[str, ...]:
-    """The functions that are uuids, as many as one bitstream may have."""
-    return tuple(
-        filter(
-            stated_properties.is_uuid,
-            decoding.listed(lambda each: each)(value),
-        )
-    )[: stated_properties.MAX_FUNCTIONS]
+_FUNCTIONS = decoding.listed(decoding.uuid, stated_properties.MAX_FUNCTIONS)
 
 
 def _circuit(value: Any) -> programmable.Circuit:
@@ -173,7 +162,7 @@ def _circuit(value: Any) -> programmable.Circuit:
     return programmable.Circuit(
         field('bitstream_id', decoding.uuid),
         field('sha256', _SHA256),
-        field('function_uuids', _functions),
+        field('function_uuids', _FUNCTIONS),
         field('owner', _OWNER),
     )
 

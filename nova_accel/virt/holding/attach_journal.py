@@ -80,8 +80,7 @@ class Entry:
             field('attempt', attempt_number.from_json),
             field('step', decoding.one_of(Step)),
             field('arqs', decoding.listed(arq_types.Arq.from_dict)),
-            # Journals of the first version have no such key.
-            field('moved_from', decoding.optional(role), None),
+            field('moved_from', decoding.optional(role)),
         )
         entry.check()
         return entry

@@ -25,7 +25,6 @@ the answer, nor the newest number in it.
 
 from collections.abc import Callable
 import dataclasses
-import time
 from typing import TypeVar
 
 from nova_accel import exceptions
@@ -57,7 +56,7 @@ def agreed(
             return entry, ask(entry.attempt)
         except (exceptions.StaleAttempt, exceptions.FarAttempt) as fault:
             entry = dataclasses.replace(
-                entry, attempt=_after(fault.newest, entry.attempt)
+                entry, attempt=_last(fault.newest, entry.attempt) + 1
             )
             journal.write(entry)
     return entry, ask(entry.attempt)
@@ -109,8 +108,5 @@ def _give_up(
         )
 
 
-def _after(newest: int | None, attempt: int) -> int:
-    if newest is None:
-        # An API of the previous release: its hosts took the time as number.
-        return max(time.time_ns(), attempt + 1)
-    return newest + 1
+def _last(newest: int | None, attempt: int) -> int:
+    return attempt if newest is None else newest

@@ -94,8 +94,7 @@ def _gpu(value: Any) -> KnownGpu:
         field('has_fabric', decoding.boolean),
         nvlink_peers.Peers(
             frozenset(field('peers', peers)),
-            # Earlier releases did not keep it.
-            frozenset(field('lost_peers', peers, ())),
+            frozenset(field('lost_peers', peers)),
         ),
     )
 

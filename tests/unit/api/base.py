@@ -99,6 +99,7 @@ def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
                 'numa_node': 0,
                 'fault': None,
                 'attributes': {'firmware': '1.2.3'},
+                'link_sets': [],
                 'deployables': [
                     {
                         'uuid': DEPLOYABLE,

@@ -129,6 +129,7 @@ class TestToReport(testtools.TestCase):
                 'numa_node': 1,
                 'fault': None,
                 'attributes': {},
+                'link_sets': [],
             },
             entry,
         )

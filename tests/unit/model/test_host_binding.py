@@ -128,9 +128,3 @@ class TestBinding(testtools.TestCase):
                 {'bindings': [{**good, **spoilt}]},
             )
             self.assertIn(fault, str(error))
-
-    def test_the_list_of_an_older_api(self) -> None:
-        self.assertEqual(
-            host_binding.Listing([], frozenset()),
-            host_binding.listing({'bindings': []}),
-        )

@@ -205,16 +205,6 @@ class HostTest(base.ApiTestCase):
             )
             self.assertEqual(status, answer.status_int)
 
-    def test_an_older_nova_compute_reports(self) -> None:
-        report = base.report()
-        del report['orders_seen']
-        [device] = report['devices']
-        del device['fault'], device['attributes']
-        for name in ('is_cleaned', 'region', 'bitstream_id'):
-            del device['deployables'][0][name]
-        self.ok('PUT', _PATH, report, roles=base.SERVICE)
-        self.assertEqual(1, len(self.ok('GET', '/devices')['devices']))
-
     def test_says_which_field_is_unknown(self) -> None:
         places: tuple[tuple[Any, ...], ...] = (
             (),

@@ -68,27 +68,3 @@ class TestReportedRows(testtools.TestCase):
         host = dataclasses.replace(HOST, link_sets=('four', 'two'))
         device, _deployable, _handle = self.rows(host.reported())
         self.assertEqual(['four', 'two'], device['link_sets'])
-
-    def test_an_older_nova_compute_says_less(self) -> None:
-        devices = HOST.reported()
-        for device in devices:
-            del device['fault'], device['attributes']
-            device.pop('link_sets', None)
-            for deployable in device['deployables']:
-                del deployable['is_cleaned']
-                del deployable['region'], deployable['bitstream_id']
-                for handle in deployable['attach_handles']:
-                    handle.pop('identity', None)
-        device, deployable, handle = self.rows(devices)
-        self.assertEqual(
-            (None, {}, [], False, None, None, None),
-            (
-                device['fault'],
-                device['attributes'],
-                device['link_sets'],
-                deployable['is_cleaned'],
-                deployable['region'],
-                deployable['bitstream_id'],
-                handle['identity'],
-            ),
-        )

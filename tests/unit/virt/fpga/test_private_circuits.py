@@ -134,7 +134,6 @@ class TestTheNextServer(PrivateTestCase):
         self.holds(self.own, 'region1')
 
     def test_what_nobody_remembers_the_owner_of(self):
-        """An older version has programmed it."""
         unknown = self.host.bitstreams.add(owner='')
         self.boot_and_delete(fpga_card.wants(unknown))
         for project in (A, B, '', None):

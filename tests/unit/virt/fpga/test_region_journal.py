@@ -110,39 +110,6 @@ class TestRegionJournal(testtools.TestCase):
             dataclasses.replace(own, step=region_journal.Step.BAD).operators,
         )
 
-    def test_an_older_version_has_not_said_whose_image_it_was(self):
-        self.journal.write(an_entry())
-        (path,) = self.directory.iterdir()
-        value = json.loads(path.read_text())
-        del value['owner']
-        path.write_text(json.dumps(value))
-        self.assertEqual(
-            programmable.UNKNOWN_OWNER,
-            self.read(self.reopened()).contents.owner,
-        )
-
-    def test_an_older_version_has_written_what_is_no_function(self):
-        self.journal.write(
-            dataclasses.replace(
-                an_entry(),
-                function_uuids=('---', FUNCTION, FUNCTION.upper(), 'x' * 300),
-            )
-        )
-        self.assertEqual(
-            (FUNCTION,), self.read(self.reopened()).contents.function_uuids
-        )
-        (path,) = self.directory.iterdir()
-        value = json.loads(path.read_text())
-        path.write_text(
-            json.dumps(
-                {**value, 'function_uuids': [5, None, *[FUNCTION] * 1100]}
-            )
-        )
-        self.assertEqual(
-            (FUNCTION,) * 16,
-            self.read(self.reopened()).contents.function_uuids,
-        )
-
     def test_a_damaged_file_is_replaced_when_it_is_programmed(self):
         self.journal.write(an_entry())
         (path,) = self.directory.iterdir()
@@ -180,6 +147,8 @@ class TestRegionJournal(testtools.TestCase):
             ('owner', [], 'owner is []'),
             ('fallback', {}, 'fallback.bitstream_id is missing'),
             ('function_uuids', {}, 'function_uuids is {}'),
+            ('function_uuids', ['---'], "function_uuids[0] is '---'"),
+            ('function_uuids', [FUNCTION] * 17, 'function_uuids'),
         ):
             path.write_text(json.dumps({**good, name: wrong}))
             ((_nobody, why),) = self.reopened().damaged()

@@ -128,11 +128,6 @@ class TestJournal(testtools.TestCase):
             self.reopened().keys(),
         )
 
-    def test_a_journal_of_the_first_version(self):
-        value = an_entry().to_dict()
-        del value['moved_from']
-        self.assertEqual(an_entry(), attach_journal.Entry.from_dict(value))
-
     def test_an_attempt_is_later_than_all_of_the_instance(self):
         self.assertEqual(1, self.journal.next_attempt(INSTANCE))
         self.assertEqual(6, self.journal.next_attempt(INSTANCE, after=5))

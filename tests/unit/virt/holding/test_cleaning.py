@@ -309,7 +309,7 @@ class TestCleaner(testtools.TestCase):
         self.assertEqual([A], self.driver.began)
 
     def test_what_leads_to_the_same_as_a_held_one_is_never_touched(self):
-        """An older release has given away both ports of a drive."""
+        """Both ports of a drive were given away while it did not tell."""
         self.one_thing, self.held = {A, B}, {B}
         self.api.release(A)
         self.cycle()

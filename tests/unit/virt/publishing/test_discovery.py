@@ -944,7 +944,7 @@ class TestDualPortDrives(EmptyHostTestCase):
         self.assert_only(self.ports[0])
 
     def test_instances_keep_what_they_have(self):
-        """Of two that were offered by an older release."""
+        """Of two that were offered while they did not tell what they are."""
         first = self.discover(a_line(address=self.ports[0], driver='nvme'))
         second = self.discover(a_line(address=self.ports[1], driver='nvme'))
         self.holds = {

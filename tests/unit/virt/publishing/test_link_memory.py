@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import json
 import pathlib
 
 import fixtures
@@ -53,15 +52,6 @@ class TestLinkMemory(testtools.TestCase):
         self.assertEqual(link_memory.Known(), self.reopened().read())
         self.reopened().write(KNOWN)
         self.assertEqual(KNOWN, self.reopened().read())
-
-    def test_a_file_of_an_earlier_release(self):
-        self.reopened().write(KNOWN)
-        content = json.loads(self.path.read_text())
-        for gpu in content['gpus'].values():
-            del gpu['lost_peers']
-        self.path.write_text(json.dumps(content))
-        peers = self.reopened().read().gpus['0000:1b:00.0'].peers
-        self.assertEqual(({'0000:c5:00.0'}, frozenset()), peers)
 
     def test_nothing_is_written_if_nothing_is_known(self):
         self.reopened().write(link_memory.Known())

@@ -49,7 +49,7 @@ from nova_accel.model import provider_allocation
 from nova_accel.virt import guest_cells
 from nova_accel.virt import server_request
 from nova_accel.virt.fabric import no_fabric
-from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.fpga.programming import region_programmer
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import publication
 

@@ -20,8 +20,8 @@ from nova_accel.host import sysfs_tree
 from nova_accel.model import host_view
 from nova_accel.virt import os_acc
 from nova_accel.virt.fabric import no_fabric
-from nova_accel.virt.fpga import region_programmer
-from nova_accel.virt.fpga import region_stock
+from nova_accel.virt.fpga.programming import region_programmer
+from nova_accel.virt.fpga.programming import region_stock
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import periodic_work

@@ -28,7 +28,7 @@ from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga.regions import region_journal
 
 #: How often it is killed.
 _POINTS = 1000 if os.environ.get('CRASH_POINTS') == 'all' else 40

@@ -32,13 +32,13 @@ from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import host_regions
-from nova_accel.virt.fpga import known_types
-from nova_accel.virt.fpga import region_journal
-from nova_accel.virt.fpga import region_loader
-from nova_accel.virt.fpga import region_programmer
-from nova_accel.virt.fpga import region_stock
-from nova_accel.virt.fpga import region_use
+from nova_accel.virt.fpga.programming import region_loader
+from nova_accel.virt.fpga.programming import region_programmer
+from nova_accel.virt.fpga.programming import region_stock
+from nova_accel.virt.fpga.regions import host_regions
+from nova_accel.virt.fpga.regions import known_types
+from nova_accel.virt.fpga.regions import region_journal
+from nova_accel.virt.fpga.regions import region_use
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'

@@ -21,7 +21,7 @@ import testtools
 
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import programming_attempt
+from nova_accel.virt.fpga.regions import programming_attempt
 from unit.virt.fpga import fpga_card
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'

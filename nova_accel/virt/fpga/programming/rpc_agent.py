@@ -28,8 +28,8 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_rpc
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import region_programmer
-from nova_accel.virt.fpga import region_stock
+from nova_accel.virt.fpga.programming import region_programmer
+from nova_accel.virt.fpga.programming import region_stock
 
 LOG = logging.getLogger(__name__)
 

@@ -23,11 +23,11 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
-from nova_accel.virt.fpga import host_regions
-from nova_accel.virt.fpga import programming_job
-from nova_accel.virt.fpga import region_loader
-from nova_accel.virt.fpga import region_target
-from nova_accel.virt.fpga import region_use
+from nova_accel.virt.fpga.programming import programming_job
+from nova_accel.virt.fpga.programming import region_loader
+from nova_accel.virt.fpga.regions import host_regions
+from nova_accel.virt.fpga.regions import region_target
+from nova_accel.virt.fpga.regions import region_use
 
 LOG = logging.getLogger(__name__)
 

@@ -34,10 +34,10 @@ from nova_accel.model import hardware
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga import known_types
-from nova_accel.virt.fpga import programming_attempt
-from nova_accel.virt.fpga import region_journal
-from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga.regions import known_types
+from nova_accel.virt.fpga.regions import programming_attempt
+from nova_accel.virt.fpga.regions import region_journal
+from nova_accel.virt.fpga.regions import region_target
 from nova_accel.virt.holding import holdings
 
 LOG = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga.regions import region_target
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import programming_job
+from nova_accel.virt.fpga.programming import programming_job
 
 
 class TestJob(testtools.TestCase):
@@ -27,7 +27,7 @@ class TestJob(testtools.TestCase):
         super().setUp()
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.programming_job._GRACE_S', 0
+                'nova_accel.virt.fpga.programming.programming_job._GRACE_S', 0
             )
         )
         self.executor = futures.ThreadPoolExecutor(1)

@@ -19,8 +19,8 @@ from nova_accel.host import all_guests
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import host_regions
-from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga.regions import host_regions
+from nova_accel.virt.fpga.regions import region_target
 from nova_accel.virt.holding import holdings
 
 #: For tenants, who learn nothing of the card and its other users.

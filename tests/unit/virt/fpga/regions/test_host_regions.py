@@ -19,8 +19,8 @@ from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga import host_regions
-from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga.regions import host_regions
+from nova_accel.virt.fpga.regions import region_journal
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import regions_case
 

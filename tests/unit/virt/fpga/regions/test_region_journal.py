@@ -21,7 +21,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga.regions import region_journal
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'

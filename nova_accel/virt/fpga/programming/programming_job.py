@@ -24,7 +24,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga.regions import region_target
 
 LOG = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ import testtools
 
 from nova_accel.model import naming
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga import known_types
+from nova_accel.virt.fpga.regions import known_types
 from unit.virt.fpga import fpga_card
 
 TYPE = '5f6a2d0e-7c43-4b1f-9d0e-2b1c8a4e6f70'

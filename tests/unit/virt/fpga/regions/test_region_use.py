@@ -16,7 +16,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import region_use
+from nova_accel.virt.fpga.regions import region_use
 from unit.virt.fpga import fpga_card
 
 ONE, TWO = 'instance-1', 'instance-2'

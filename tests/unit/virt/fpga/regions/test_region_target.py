@@ -17,7 +17,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga.regions import region_target
 from unit.virt.fpga import fpga_card
 
 

@@ -27,9 +27,9 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.state import durable_file
-from nova_accel.virt.fpga import programming_job
-from nova_accel.virt.fpga import region_journal
-from nova_accel.virt.fpga import region_loader
+from nova_accel.virt.fpga.programming import programming_job
+from nova_accel.virt.fpga.programming import region_loader
+from nova_accel.virt.fpga.regions import region_journal
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import programming_case
 

@@ -251,7 +251,7 @@ class TestInTime(programming_case.ProgrammingTestCase):
         self.restarted(timeout_s=1)
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.programming_job._GRACE_S', 5
+                'nova_accel.virt.fpga.programming.programming_job._GRACE_S', 5
             )
         )
         self.host.card.may_end = threading.Event()
@@ -265,7 +265,7 @@ class TestInTime(programming_case.ProgrammingTestCase):
     def test_a_driver_that_does_not_end(self):
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.programming_job._GRACE_S', 0
+                'nova_accel.virt.fpga.programming.programming_job._GRACE_S', 0
             )
         )
         self.host.card.faults = [None]

@@ -19,7 +19,7 @@ from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga import region_request
+from nova_accel.virt.fpga.programming import region_request
 from unit.virt.fpga import fpga_card
 
 IMAGE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'

@@ -15,7 +15,7 @@ import dataclasses
 import fixtures
 
 from nova_accel import exceptions
-from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga.regions import region_journal
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import regions_case
 

@@ -32,8 +32,8 @@ from nova_accel import exceptions
 from nova_accel.model import failure_cause
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import region_journal
-from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga.regions import region_journal
+from nova_accel.virt.fpga.regions import region_target
 
 LOG = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Attempt:
     ) -> programmable.Contents:
         """Program the region, and read it back.
 
-        See :meth:`nova_accel.virt.fpga.host_regions.Regions.program`.
+        See :meth:`nova_accel.virt.fpga.regions.host_regions.Regions.program`.
         """
         target, begun = self._target, self._begun
         try:
@@ -183,7 +183,7 @@ def recover(
 ) -> list[programming_record.Record]:
     """Decide how the attempts ended during which nova-compute died.
 
-    See :meth:`nova_accel.virt.fpga.host_regions.Regions.recover`.
+    See :meth:`nova_accel.virt.fpga.regions.host_regions.Regions.recover`.
 
     :param targets: all regions and shells of the host
     :param boot_id: of the host's present boot

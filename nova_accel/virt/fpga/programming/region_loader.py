@@ -34,12 +34,12 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import host_regions
-from nova_accel.virt.fpga import programming_attempt
-from nova_accel.virt.fpga import programming_history
-from nova_accel.virt.fpga import programming_job
-from nova_accel.virt.fpga import region_target
-from nova_accel.virt.fpga import region_use
+from nova_accel.virt.fpga.programming import programming_history
+from nova_accel.virt.fpga.programming import programming_job
+from nova_accel.virt.fpga.regions import host_regions
+from nova_accel.virt.fpga.regions import programming_attempt
+from nova_accel.virt.fpga.regions import region_target
+from nova_accel.virt.fpga.regions import region_use
 
 LOG = logging.getLogger(__name__)
 

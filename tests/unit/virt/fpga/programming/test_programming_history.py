@@ -17,8 +17,8 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import programming_attempt
-from nova_accel.virt.fpga import programming_history
+from nova_accel.virt.fpga.programming import programming_history
+from nova_accel.virt.fpga.regions import programming_attempt
 
 BEGUN = programming_record.Record(
     'uuid',

@@ -21,6 +21,7 @@ time of its last use.
 
 import collections
 from collections.abc import Callable
+from collections.abc import Container
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -48,7 +49,7 @@ _UNFINISHED = 'new-'
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class Fetched:
     """A bitstream in the cache, pinned until :meth:`Cache.release`."""
 
     path: pathlib.Path
@@ -81,7 +82,7 @@ class Cache:
                 f'{error}'
             ) from error
 
-    def pin(self, bitstream: fpga_bitstream.Bitstream) -> Entry | None:
+    def pin(self, bitstream: fpga_bitstream.Bitstream) -> Fetched | None:
         """The fetched bitstream, None unless it is still the same in Glance.
 
         Its bytes were right when it was fetched; the caller verifies them
@@ -91,7 +92,7 @@ class Cache:
             sha256 = self._known(bitstream)
             return None if sha256 is None else self._pin(sha256)
 
-    def pin_kept(self, sha256: str) -> Entry | None:
+    def pin_kept(self, sha256: str) -> Fetched | None:
         """The entry with this hash, whatever Glance says, None if it is gone.
 
         The caller checks the hash of its bytes again.
@@ -107,18 +108,18 @@ class Cache:
                 else None
             )
 
-    def _pin(self, sha256: str) -> Entry:
+    def _pin(self, sha256: str) -> Fetched:
         path = self._directory / sha256
         with _disk_errors():
             os.utime(path)
         self._pins[sha256] += 1
-        return Entry(path, sha256)
+        return Fetched(path, sha256)
 
     def add(
         self,
         bitstream: fpga_bitstream.Bitstream,
         fetch: Callable[[IO[bytes]], str],
-    ) -> Entry:
+    ) -> Fetched:
         """Add a bitstream to the cache, and pin it.
 
         :param fetch: a function that writes all bytes into a file, verifies
@@ -144,9 +145,9 @@ class Cache:
                     image, json.dumps({'sha256': sha256, **_seen(bitstream)})
                 )
                 self._pins[sha256] += 1
-            return Entry(path, sha256)
+            return Fetched(path, sha256)
 
-    def release(self, entry: Entry, keep: bool = True) -> None:
+    def release(self, entry: Fetched, keep: bool = True) -> None:
         """Undo one pin.
 
         :param keep: false to remove a wrong file, unless someone else has it
@@ -187,27 +188,14 @@ class Cache:
     def _room(self, size: int) -> Iterator[None]:
         """Reserve bytes of the cache's size during the body."""
         with self._lock:
+            room = self._max_bytes - self._reserved - size
             # Evict nothing for a bitstream that would not fit even then.
-            if (
-                self._reserved
-                + size
-                + sum(
-                    found.st_size
-                    for path, found in self._files()
-                    if path.name in self._pins
-                )
-                > self._max_bytes
-            ):
+            if self._used(self._pins) > room:
                 raise exceptions.DeviceError(
                     f'the cache of bitstreams has no room for {size} bytes '
                     'beside what is in use (bitstream_cache_size_mb)'
                 )
-            while (
-                self._reserved
-                + size
-                + sum(found.st_size for _path, found in self._files())
-                > self._max_bytes
-            ) and self._evict():
+            while self._used() > room and self._evict():
                 pass
             self._reserved += size
         try:
@@ -252,13 +240,21 @@ class Cache:
         ):
             if path.name not in self._pins:
                 LOG.info(
-                    'Bitstream %(sha256)s of %(size)d bytes leaves the '
-                    'cache, to make room',
-                    {'sha256': path.name, 'size': found.st_size},
+                    'Bitstream %s of %d bytes leaves the cache, to make room',
+                    path.name,
+                    found.st_size,
                 )
                 durable_file.remove(path)
                 return True
         return False
+
+    def _used(self, names: Container[str] | None = None) -> int:
+        """The bytes of all files, or of those with these names."""
+        return sum(
+            found.st_size
+            for path, found in self._files()
+            if names is None or path.name in names
+        )
 
     def _files(self) -> list[tuple[pathlib.Path, os.stat_result]]:
         return [
@@ -278,15 +274,10 @@ class Cache:
             except (OSError, ValueError, KeyError, TypeError):
                 known = False
             if not known:
-                _remove_note(path)
-
-
-def _remove_note(path: pathlib.Path) -> None:
-    """Remove the note of an image, unless it is no file."""
-    try:
-        path.unlink()
-    except IsADirectoryError:
-        LOG.warning('%s is no file of the cache of bitstreams', path)
+                try:
+                    path.unlink()
+                except IsADirectoryError:
+                    LOG.warning('%s is no file of the cache', path)
 
 
 def _seen(bitstream: fpga_bitstream.Bitstream) -> dict[str, str | int | None]:

@@ -13,6 +13,7 @@
 """Verify a bitstream's bytes against Glance's hash, in one pass."""
 
 import collections
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from concurrent import futures
@@ -172,6 +173,23 @@ class Verification:
                     'match its bytes'
                 ) from error
         return self._sha256.hexdigest()
+
+
+def verify(
+    bitstream: fpga_bitstream.Bitstream,
+    verifier: signing.Verifier | None,
+    chunks: Iterable[bytes],
+    write: Callable[[Iterable[bytes]], object],
+) -> str:
+    """Write the bytes of a bitstream, and verify them meanwhile.
+
+    :param write: writes all chunks, before anybody knows whether they are good
+    :returns: the sha256 of all bytes in hexadecimal
+    :raises BitstreamRefused: as for :class:`Verification` and its methods
+    """
+    verification = Verification(bitstream, verifier)
+    write(verification.passing(chunks))
+    return verification.end()
 
 
 def _wait(pending: Iterable[Any]) -> None:

@@ -20,6 +20,7 @@ The host's own user needs no right to projects' images.
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
+import time
 from typing import Any
 
 import glanceclient.exc
@@ -124,8 +125,11 @@ class Glance:
 
         :raises BitstreamNotFound: it has no data, is gone, or the caller may
             not download it.
-        :raises ServiceUnavailable: Glance gives no bytes, or stops too early.
+        :raises ServiceUnavailable: Glance gives no bytes, stops too early, or
+            takes too long.
         """
+        timeout_s = CONF.nova_accel.bitstream_fetch_timeout_s
+        deadline = time.monotonic() + timeout_s
         with _faults(f'the data of bitstream {bitstream}'):
             data = glance.GlanceClientWrapper().call(
                 context,
@@ -138,7 +142,13 @@ class Glance:
                 raise exceptions.BitstreamNotFound.for_all(
                     f'bitstream {bitstream} has no data'
                 )
-            yield from data
+            for chunk in data:
+                if time.monotonic() > deadline:
+                    raise exceptions.ServiceUnavailable(
+                        f'Glance has not given bitstream {bitstream} within '
+                        f'{timeout_s} seconds (bitstream_fetch_timeout_s)'
+                    )
+                yield chunk
 
 
 def _bitstream(image: Mapping[str, Any]) -> fpga_bitstream.Bitstream:

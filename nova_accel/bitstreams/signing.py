@@ -81,16 +81,7 @@ def verifier(
             signed.signature,
             signed.key_type,
         )
-        trusted = trusted_certificates()
-        if trusted:
-            certificate_utils.verify_certificate(
-                context, signed.certificate_uuid, trusted
-            )
-        elif CONF.glance.enable_certificate_validation:
-            raise exceptions.BitstreamRefused.for_all(
-                f'bitstream {bitstream}: certificates are to be validated, '
-                'but this host trusts none'
-            )
+        _check_trusted(bitstream, signed, context)
     # cursive raises ValueError for a malformed certificate.
     except (
         cursive_exception.CursiveException,
@@ -102,6 +93,24 @@ def verifier(
             f'{what}: {error}', public=what
         ) from error
     return result
+
+
+def _check_trusted(
+    bitstream: fpga_bitstream.Bitstream,
+    signed: fpga_bitstream.Signature,
+    context: Any,
+) -> None:
+    """Make sure that the issuer of a certificate is trusted, if it matters."""
+    trusted = trusted_certificates()
+    if trusted:
+        certificate_utils.verify_certificate(
+            context, signed.certificate_uuid, trusted
+        )
+    elif CONF.glance.enable_certificate_validation:
+        raise exceptions.BitstreamRefused.for_all(
+            f'bitstream {bitstream}: certificates are to be validated, '
+            'but this host trusts none'
+        )
 
 
 def _signature(

@@ -12,16 +12,14 @@
 
 """The bitstreams of a host: from a request to a verified file."""
 
-from collections.abc import Iterable
+import collections
 from collections.abc import Iterator
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import pathlib
 import time
 from typing import Any
-from typing import IO
 
 from oslo_concurrency import lockutils
 from oslo_log import log as logging
@@ -32,6 +30,7 @@ from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import bitstream_check
 from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import signing
+from nova_accel.model import bitstream_choice
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import hardware
 from nova_accel.model import programmable
@@ -41,17 +40,6 @@ CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
 _MIB = 1024 * 1024
-
-
-@dataclasses.dataclass(frozen=True)
-class Fetched:
-    """A verified bitstream on this host.
-
-    ``sha256`` is in hexadecimal.
-    """
-
-    path: pathlib.Path
-    sha256: str
 
 
 def from_conf() -> 'Store':
@@ -98,56 +86,25 @@ class Store:
     ) -> fpga_bitstream.Bitstream:
         """The bitstream that meets the request and fits.
 
-        A function is searched among the bitstreams of the operator and of the
-        caller's own project, because others may claim any function.
-
         :param context: the caller's context; only bitstreams that the caller
-            may see are found
+            may see are found, see :mod:`nova_accel.model.bitstream_choice`
         :raises BitstreamNotFound: there is none, or several have the function;
             the text lists the candidates.
         :raises BitstreamRefused: the bitstream named by its id does not fit,
             or has wrong properties; the text lists all faults.
         :raises ServiceUnavailable: Glance gave no usable answer.
         """
-        where = f'{region.name} of {device.address}'
-        if wanted.bitstream_id is not None:
-            named = self._glance.show(wanted.bitstream_id, context)
-            wrong = fpga_bitstream.misfits(named, device, region)
-            if wrong:
-                raise exceptions.BitstreamRefused(
-                    f'bitstream {named} does not fit {where}: '
-                    + ', '.join(wrong),
-                    public=(
-                        f'bitstream {named} does not fit '
-                        f'{region.name}: {", ".join(wrong)}'
-                    ),
-                )
-            return named
-        candidates = [
-            (found, fpga_bitstream.misfits(found, device, region))
-            for found in sorted(
+        if wanted.bitstream_id is None:
+            return bitstream_choice.only(
+                wanted,
                 self._glance.tagged(context),
-                key=lambda found: (found.name, found.id),
+                context.project_id,
+                device,
+                region,
             )
-            if wanted.is_met_by(found) and _may_find(context, found)
-        ]
-        fitting = [found for found, wrong in candidates if not wrong]
-        if len(fitting) == 1:
-            return fitting[0]
-        # The caller may see each of them.
-        if fitting:
-            what = f'{len(fitting)} bitstreams with {wanted} fit'
-            rest = ', ask for one of them by its id: ' + ', '.join(
-                map(str, fitting)
-            )
-        else:
-            what = f'no bitstream with {wanted} fits'
-            rest = ''.join(
-                f'; {found}: {", ".join(wrong)}' for found, wrong in candidates
-            )
-        raise exceptions.BitstreamNotFound(
-            f'{what} {where}{rest}', public=f'{what} {region.name}{rest}'
-        )
+        named = self._glance.show(wanted.bitstream_id, context)
+        bitstream_choice.check_fits(named, device, region)
+        return named
 
     def resolve_for_all(
         self,
@@ -180,20 +137,20 @@ class Store:
             )
         return found
 
-    def is_shell(self, bitstream_id: str, context: Any) -> bool:
-        """Whether a bitstream is a shell, not for a region.
+    def is_shell(self, wanted: fpga_bitstream.Wanted, context: Any) -> bool:
+        """Whether the bitstream named by its id is a shell.
 
         :raises BitstreamNotFound, ServiceUnavailable: as :meth:`resolve`
         """
-        return (
-            self._glance.show(bitstream_id, context).provides_shell_id
-            is not None
-        )
+        if wanted.bitstream_id is None:
+            return False
+        named = self._glance.show(wanted.bitstream_id, context)
+        return named.provides_shell_id is not None
 
     @contextlib.contextmanager
     def fetched(
         self, bitstream: fpga_bitstream.Bitstream, context: Any
-    ) -> Iterator[Fetched]:
+    ) -> Iterator[bitstream_cache.Fetched]:
         """The bitstream's file, freshly verified and pinned during the body.
 
         It is downloaded if the cache does not have it; if several callers want
@@ -214,7 +171,7 @@ class Store:
             yield fetched
 
     @contextlib.contextmanager
-    def kept(self, sha256: str) -> Iterator[Fetched | None]:
+    def kept(self, sha256: str) -> Iterator[bitstream_cache.Fetched | None]:
         """A file that was loaded before, pinned during the body.
 
         Neither Glance nor the key manager is asked, because a guest had this
@@ -237,7 +194,7 @@ class Store:
                 yield None
             else:
                 pins.callback(self._cache.release, entry)
-                yield Fetched(entry.path, entry.sha256)
+                yield entry
 
     def prefetch(self, bitstream_id: str, context: Any) -> None:
         """Fetch a bitstream into the cache before it is needed.
@@ -253,7 +210,7 @@ class Store:
         bitstream: fpga_bitstream.Bitstream,
         context: Any,
         pins: contextlib.ExitStack,
-    ) -> Fetched:
+    ) -> bitstream_cache.Fetched:
         bitstream_check.check_described(
             bitstream, CONF.nova_accel.bitstream_max_size_mb * _MIB
         )
@@ -262,30 +219,32 @@ class Store:
         if entry is not None:
             if self._is_intact(entry, bitstream, verifier):
                 pins.callback(self._cache.release, entry)
-                return Fetched(entry.path, entry.sha256)
+                return entry
             # The first verifier has consumed the wrong bytes.
             verifier = signing.verifier(bitstream, context)
         entry = self._download(bitstream, context, verifier)
         pins.callback(self._cache.release, entry)
-        return Fetched(entry.path, entry.sha256)
+        return entry
 
     def _is_intact(
         self,
-        entry: bitstream_cache.Entry,
+        entry: bitstream_cache.Fetched,
         bitstream: fpga_bitstream.Bitstream,
         verifier: signing.Verifier | None,
     ) -> bool:
         """Whether a pinned entry has the right bytes; else it is removed."""
         with contextlib.ExitStack() as failing:
             failing.callback(self._cache.release, entry, keep=False)
-            verification = bitstream_check.Verification(bitstream, verifier)
             try:
                 with entry.path.open('rb') as file:
-                    for _chunk in verification.passing(
-                        iter(functools.partial(file.read, _MIB), b'')
-                    ):
-                        pass
-                if verification.end() != entry.sha256:
+                    sha256 = bitstream_check.verify(
+                        bitstream,
+                        verifier,
+                        iter(functools.partial(file.read, _MIB), b''),
+                        # It is written already.
+                        collections.deque[bytes](maxlen=0).extend,
+                    )
+                if sha256 != entry.sha256:
                     raise exceptions.BitstreamRefused('it has another hash')
             except (exceptions.BitstreamRefused, OSError) as error:
                 LOG.warning(
@@ -302,27 +261,22 @@ class Store:
         bitstream: fpga_bitstream.Bitstream,
         context: Any,
         verifier: signing.Verifier | None,
-    ) -> bitstream_cache.Entry:
+    ) -> bitstream_cache.Fetched:
         """Download a bitstream into the cache; its entry is pinned."""
         begin = time.monotonic()
-        verification = bitstream_check.Verification(bitstream, verifier)
-
-        def fetch(file: IO[bytes]) -> str:
-            durable_file.write_chunks(
-                file,
-                verification.passing(
-                    _in_time(
-                        bitstream, self._glance.chunks(bitstream, context)
-                    )
-                ),
-            )
-            return verification.end()
-
         LOG.info(
             'Fetching bitstream %(bitstream)s of %(size)d bytes',
             {'bitstream': bitstream, 'size': bitstream.size},
         )
-        entry = self._cache.add(bitstream, fetch)
+        entry = self._cache.add(
+            bitstream,
+            lambda file: bitstream_check.verify(
+                bitstream,
+                verifier,
+                self._glance.chunks(bitstream, context),
+                functools.partial(durable_file.write_chunks, file),
+            ),
+        )
         LOG.info(
             'Fetched and verified bitstream %(bitstream)s in %(time).1f '
             's, its sha256 is %(sha256)s',
@@ -342,22 +296,3 @@ def _sha256(path: pathlib.Path) -> str | None:
             return hashlib.file_digest(file, 'sha256').hexdigest()
     except OSError:
         return None
-
-
-def _may_find(context: Any, bitstream: fpga_bitstream.Bitstream) -> bool:
-    return bitstream.owner is None or bitstream.owner == context.project_id
-
-
-def _in_time(
-    bitstream: fpga_bitstream.Bitstream, chunks: Iterable[bytes]
-) -> Iterator[bytes]:
-    """:raises ServiceUnavailable: they take too long."""
-    timeout_s = CONF.nova_accel.bitstream_fetch_timeout_s
-    deadline = time.monotonic() + timeout_s
-    for chunk in chunks:
-        if time.monotonic() > deadline:
-            raise exceptions.ServiceUnavailable(
-                f'Glance has not given bitstream {bitstream} within '
-                f'{timeout_s} seconds (bitstream_fetch_timeout_s)'
-            )
-        yield chunk

@@ -131,6 +131,10 @@ class Device:
             for handle in deployable.handles
         )
 
+    def place(self, region: programmable.Region) -> str:
+        """The name of a region or the shell of it, for administrators."""
+        return f'{region.name} of {self.address}'
+
     def to_report(
         self, node_uuid: str, rp_uuids: Mapping[tuple[str, str], str]
     ) -> dict[str, Any]:

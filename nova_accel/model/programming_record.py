@@ -42,6 +42,21 @@ class ShellLoading(enum.StrEnum):
     #: Somebody uses a part of the card.
     IN_USE = 'in_use'
 
+    def check(self, shell: object) -> None:
+        """Make sure that a shell may be loaded.
+
+        :param shell: its name
+        :raises NotAllowed, Conflict: it may not be loaded.
+        """
+        if self is ShellLoading.FORBIDDEN:
+            raise exceptions.NotAllowed(
+                f'{shell} is a shell, which this caller may not load'
+            )
+        if self is ShellLoading.IN_USE:
+            raise exceptions.Conflict(
+                f'{shell} is a shell, and somebody has something of the card'
+            )
+
 
 @dataclasses.dataclass(frozen=True)
 class Asker:
@@ -68,6 +83,10 @@ class Record:
     started_at: datetime.datetime
     finished_at: datetime.datetime | None = None
     failure: str | None = None
+
+    def ended(self, at: datetime.datetime, failure: str | None) -> 'Record':
+        """The record of the programming after it has ended."""
+        return dataclasses.replace(self, finished_at=at, failure=failure)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for the journal."""

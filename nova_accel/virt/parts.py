@@ -21,7 +21,6 @@ from nova_accel.model import host_view
 from nova_accel.virt import os_acc
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga.programming import region_programmer
-from nova_accel.virt.fpga.programming import region_stock
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import periodic_work
@@ -38,7 +37,6 @@ class Parts:
     attachments: attaching.Attachments
     providers: host_providers.Providers
     programmer: region_programmer.Programmer
-    stock: region_stock.Stock
     bitstreams: store.Store
     os_acc: os_acc.OsAcc
     fabric: no_fabric.NoFabric

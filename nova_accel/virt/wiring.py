@@ -45,14 +45,13 @@ from nova_accel.virt.fabric import guest_partitions
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fabric import partition_journal
 from nova_accel.virt.fpga.programming import programming_history
+from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader
 from nova_accel.virt.fpga.programming import region_programmer
-from nova_accel.virt.fpga.programming import region_stock
 from nova_accel.virt.fpga.programming import rpc_agent
 from nova_accel.virt.fpga.regions import host_regions
-from nova_accel.virt.fpga.regions import known_types
 from nova_accel.virt.fpga.regions import region_journal
-from nova_accel.virt.fpga.regions import region_use
+from nova_accel.virt.fpga.regions import region_target
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning
@@ -68,6 +67,7 @@ from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import held_answers
 from nova_accel.virt.publishing import host_providers
+from nova_accel.virt.publishing import known_types
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
@@ -105,8 +105,8 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     """
     common = _common(host, service_host)
     fpgas = _fpgas(common)
-    holding = _holding(common, fpgas.stock)
-    publishing = _publishing(common, fpgas.regions, holding)
+    holding = _holding(common, fpgas.programmer)
+    publishing = _publishing(common, fpgas, holding)
 
     common.hardware.virtual_functions.make(common.hardware.specs)
     common.fabric.begin()
@@ -134,7 +134,6 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         holding.attachments,
         publishing.providers,
         fpgas.programmer,
-        fpgas.stock,
         fpgas.bitstreams,
         os_acc.OsAcc(
             common.node.nodename,
@@ -154,11 +153,7 @@ def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
     """The RPC server that the API calls, once the caller has started it."""
     return rpc_agent.RpcAgent(
         accelerators.node.service_host,
-        rpc_agent.Endpoint(
-            accelerators.programmer,
-            accelerators.bitstreams,
-            accelerators.stock,
-        ),
+        rpc_agent.Endpoint(accelerators.programmer, accelerators.bitstreams),
     )
 
 
@@ -225,7 +220,7 @@ def _fabric(
     manager = fabric_manager.FabricManager(options.fabric_manager_timeout_s)
     return guest_partitions.GuestPartitions(
         nodename,
-        host_regions.boot_id(),
+        region_journal.boot_id(),
         files.of_journal(
             partition_journal.Journal(state / 'partitions' / nodename)
         ),
@@ -245,39 +240,29 @@ class _Fpgas:
     history: programming_history.History
     bitstreams: store.Store
     programmer: region_programmer.Programmer
-    stock: region_stock.Stock
+    types: known_types.KnownTypes
 
 
 def _fpgas(common: _Common) -> _Fpgas:
     node, hardware = common.node, common.hardware
-    boot_id = host_regions.boot_id()
+    boot_id = region_journal.boot_id()
     regions = host_regions.Regions(
         common.files.of_journal(
             region_journal.RegionJournal(
-                common.state / 'regions' / node.nodename
-            )
-        ),
-        common.files.of_memory(
-            known_types.KnownTypes(
-                common.state / f'{node.nodename}.region_types.json', boot_id
+                common.state / 'regions' / node.nodename, boot_id
             )
         ),
         hardware.drivers,
-        boot_id,
         common.held,
+        common.cycle.hurry,
     )
     history = programming_history.History(common.api)
     bitstreams = store.from_conf()
-    use = region_use.RegionUse(
-        node.uuid, regions, common.held, hardware.guests, servers.holder
-    )
+    users = region_target.Users(common.held, hardware.guests, servers.holder)
     loader = region_loader.Loader(
-        node.uuid,
         regions,
-        use,
+        programming_job.Jobs(node.uuid, regions, users, history),
         bitstreams,
-        history,
-        common.cycle.hurry,
         functools.cache(service_user.context),
     )
     return _Fpgas(
@@ -285,18 +270,16 @@ def _fpgas(common: _Common) -> _Fpgas:
         history,
         bitstreams,
         region_programmer.Programmer(
+            node.uuid,
             regions,
-            use,
-            bitstreams,
             loader,
             CONF.nova_accel.programming_timeout_s,
-        ),
-        region_stock.Stock(
-            regions,
-            use,
-            loader,
             CONF.nova_accel.clean_with_stock,
-            CONF.nova_accel.programming_timeout_s,
+        ),
+        common.files.of_memory(
+            known_types.KnownTypes(
+                common.state / f'{node.nodename}.region_types.json', boot_id
+            )
         ),
     )
 
@@ -311,7 +294,9 @@ class _Holding:
     taking_over: taking_over.TakingOver
 
 
-def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
+def _holding(
+    common: _Common, programmer: region_programmer.Programmer
+) -> _Holding:
     hardware = common.hardware
     cleaner = cleaning.Cleaner(
         common.api,
@@ -320,7 +305,7 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
         hardware.drivers,
         hardware.guests,
         common.held,
-        stock.blank,
+        programmer.clean,
         common.cycle.hurry,
     )
     attachments = attaching.Attachments(
@@ -373,7 +358,7 @@ class _Publishing:
 
 
 def _publishing(
-    common: _Common, regions: host_regions.Regions, holding: _Holding
+    common: _Common, fpgas: _Fpgas, holding: _Holding
 ) -> _Publishing:
     nodename = common.node.nodename
     return _Publishing(
@@ -382,7 +367,7 @@ def _publishing(
             functools.partial(
                 _discover,
                 common.hardware,
-                regions,
+                fpgas,
                 _links(common),
                 units_in_use.UnitsInUse(
                     common.held, common.hardware.guests, common.board
@@ -459,7 +444,7 @@ def _links(common: _Common) -> device_links.DeviceLinks:
 
 def _discover(
     hardware: host_hardware.Hardware,
-    regions: host_regions.Regions,
+    fpgas: _Fpgas,
     links: device_links.DeviceLinks,
     in_use: units_in_use.UnitsInUse,
     answers: last_answers.LastAnswers,
@@ -474,7 +459,8 @@ def _discover(
         answers,
     )
     found = links.joined(found)
-    return dataclasses.replace(found, devices=regions.overlaid(found.devices))
+    devices = fpgas.types.remembered(found.devices)
+    return dataclasses.replace(found, devices=fpgas.regions.overlaid(devices))
 
 
 def _image(image_id: str) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming_record
+from nova_accel.model import region_entry
 from nova_accel.virt.fpga.regions import region_journal
 
 #: How often it is killed.
@@ -98,7 +99,7 @@ class ProgrammingTestCase(testtools.TestCase):
         self.begun.unlink(missing_ok=True)
         self.kill_after(generator.random() * 3 * self.needed_s, number)
         before = region_journal.RegionJournal(
-            self.directory / 'journal'
+            self.directory / 'journal', 'boot1'
         ).entries()
         begin = time.monotonic()
         host = self.host()
@@ -108,7 +109,7 @@ class ProgrammingTestCase(testtools.TestCase):
         really = host.card.really_loaded()
         for entry in host.journal.entries():
             # Known to be good, or to be bad.
-            self.assertIsNot(region_journal.Step.PROGRAMMING, entry.step)
+            self.assertIsNot(region_entry.Step.PROGRAMMING, entry.step)
             if entry.contents is not None:
                 self.assertEqual(entry.sha256, really)
                 self.assertEqual(
@@ -139,7 +140,7 @@ class ProgrammingTestCase(testtools.TestCase):
         }
         # Else this would be about nothing.
         self.assertLessEqual(
-            {region_journal.Step.PROGRAMMING, region_journal.Step.PROGRAMMED},
+            {region_entry.Step.PROGRAMMING, region_entry.Step.PROGRAMMED},
             steps,
         )
         host = self.host()
@@ -188,14 +189,14 @@ class TestShell(ProgrammingTestCase):
             begin = time.monotonic()
             host.regions.recover()
             self.assertLess(time.monotonic() - begin, _RECOVERY_S)
-            (shell,) = host.regions.shells()
+            (shell,) = host.regions.targets(is_shell=True)
             known = host.regions.known(shell)
             if known.contents is not None:
                 image, _data = self.images[known.contents.bitstream_id]
                 self.assertEqual(
                     image.provides_shell_id, host.card.really_loaded('shell')
                 )
-            elif host.regions.entry(shell) is not None:
+            elif host.regions.last(shell) is not None:
                 bad += 1
                 self.assertIn('died', known.fault)
                 self.assertRaises(

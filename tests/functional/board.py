@@ -54,7 +54,7 @@ class BoardTestCase(base.AcceleratorTestCase):
         self.boots = 1
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.regions.host_regions.boot_id',
+                'nova_accel.virt.fpga.regions.region_journal.boot_id',
                 lambda: f'boot{self.boots}',
             )
         )

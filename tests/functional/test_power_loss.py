@@ -188,7 +188,7 @@ class TestDevices(PowerLoss, fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         self.cards.lose_contents()
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.regions.host_regions.boot_id',
+                'nova_accel.virt.fpga.regions.region_journal.boot_id',
                 lambda: 'another boot',
             )
         )

@@ -478,7 +478,7 @@ class TestRebootOfTheHost(TestCase):
         self.cards.lose_contents()
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.regions.host_regions.boot_id',
+                'nova_accel.virt.fpga.regions.region_journal.boot_id',
                 lambda: 'another boot',
             )
         )

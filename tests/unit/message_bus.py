@@ -62,7 +62,6 @@ class MessageBus(fixtures.Fixture):
         programmer: Any = None,
         bitstreams: Any = None,
         cell: int = 0,
-        stock: Any = None,
     ) -> None:
         """A host of Nova, whose agent serves if it has a programmer."""
         self._hosts[name] = cell
@@ -70,7 +69,7 @@ class MessageBus(fixtures.Fixture):
             return
         with fixtures.MonkeyPatch('nova.rpc.TRANSPORT', self.transport(cell)):
             agent = rpc_agent.RpcAgent(
-                name, rpc_agent.Endpoint(programmer, bitstreams, stock)
+                name, rpc_agent.Endpoint(programmer, bitstreams)
             )
             agent.start()
         self.addCleanup(agent.stop)
@@ -154,7 +153,7 @@ class FakeProgrammer:
         self.fetched.put(bitstream_id)
         self._fail()
 
-    def put(self, deployable_uuid: str, bitstream_id: str) -> None:
+    def stock(self, deployable_uuid: str, bitstream_id: str) -> None:
         self.stocked.put((deployable_uuid, bitstream_id))
 
     def _fail(self) -> None:

@@ -26,7 +26,7 @@ class ProgrammingTestCase(base.ApiTestCase):
         super().setUp()
         self.bus = self.useFixture(message_bus.MessageBus())
         self.host = message_bus.FakeProgrammer()
-        self.bus.add_host(base.HOSTNAME, self.host, self.host, stock=self.host)
+        self.bus.add_host(base.HOSTNAME, self.host, self.host)
         self.report_host()
 
     def occupy(self, *instances: str, project: str = base.PROJECT) -> None:

@@ -11,6 +11,8 @@
 # under the License.
 
 import io
+import itertools
+import types
 
 import fixtures
 from keystoneauth1 import token_endpoint
@@ -208,6 +210,22 @@ class TestGlance(testtools.TestCase):
         bitstream = self.add()
         self.glance.chunks(bitstream, self.context)
         self.assertEqual([], self.images.fetched)
+
+    def test_data_that_comes_too_slowly(self):
+        self.set('bitstream_fetch_timeout_s', 1, 'nova_accel')
+        clock = itertools.count()
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.bitstreams.bitstream_images.time',
+                types.SimpleNamespace(monotonic=lambda: next(clock)),
+            )
+        )
+        error = self.assertRaises(
+            exceptions.ServiceUnavailable,
+            list,
+            self.glance.chunks(self.add(), self.context),
+        )
+        self.assertIn('bitstream_fetch_timeout_s', str(error))
 
     def test_no_data(self):
         bitstream = self.add(b'')

@@ -12,7 +12,6 @@
 
 import dataclasses
 import hashlib
-import itertools
 import logging
 import pathlib
 import threading
@@ -331,18 +330,6 @@ class TestFetched(StoreTestCase):
 
         self.glance.chunks = chunks
         self.refusal(self.glance.add(), exceptions.ServiceUnavailable)
-        self.assertEqual([], self.files())
-
-    def test_too_slow(self):
-        self.set('bitstream_fetch_timeout_s', 1)
-        clock = itertools.count()
-        self.useFixture(
-            fixtures.MonkeyPatch('time.monotonic', lambda: next(clock))
-        )
-        self.assertIn(
-            'bitstream_fetch_timeout_s',
-            self.refusal(self.glance.add(), exceptions.ServiceUnavailable),
-        )
         self.assertEqual([], self.files())
 
     def test_damaged_in_the_cache(self):

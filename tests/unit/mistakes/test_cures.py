@@ -298,7 +298,7 @@ ELSEWHERE = {
         'unit.model.links.test_linked_devices.TestJoined'
     ),
     'set "clean": ': (
-        'unit.virt.fpga.test_private_circuits.TestTheNextServer'
+        'unit.virt.fpga.programming.test_private_circuits.TestTheNextServer'
         '.test_finds_the_blank_one'
     ),
 }

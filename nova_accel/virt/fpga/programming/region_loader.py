@@ -10,12 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Loads bitstreams into the regions of FPGAs.
+"""The choice of the bitstream that is loaded into a region.
 
-A bitstream is fetched first. Its card is locked while the region is
-programmed, and only then the bitstream is pinned in the cache: programmings
-that wait for a card leave the cache to others. The history has how each
-programming began and ended.
+Each way to choose has its own right to the bitstream, and its own source of
+the file: Glance for whoever asks, the cache for what a region held before.
 """
 
 from collections.abc import Callable
@@ -24,32 +22,31 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from oslo_concurrency import lockutils
 from oslo_log import log as logging
-from oslo_utils import uuidutils
 
 from nova_accel import exceptions
+from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import store
 from nova_accel.model import fpga_bitstream
-from nova_accel.model import naming
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga.programming import programming_history
+from nova_accel.model import region_request
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.regions import host_regions
-from nova_accel.virt.fpga.regions import programming_attempt
-from nova_accel.virt.fpga.regions import region_target
-from nova_accel.virt.fpga.regions import region_use
 
 LOG = logging.getLogger(__name__)
 
 #: The asker of a programming that no server and no user asks for.
 NOBODY = programming_record.Asker()
 
-_Job = programming_job.Job
+#: The faults after which a region is not cleaned by that bitstream again.
+_LASTING = (
+    exceptions.DeviceError,
+    exceptions.BitstreamNotFound,
+    exceptions.BitstreamRefused,
+)
 
-#: Fetches a bitstream unless it is here; its file is pinned during the body.
-_Fetch = Callable[[], contextlib.AbstractContextManager[store.Fetched]]
+_Job = programming_job.Job
 
 
 class _NotKeptError(Exception):
@@ -59,42 +56,94 @@ class _NotKeptError(Exception):
 class Loader:
     """Loads bitstreams into the regions of one host.
 
-    :param changed: is called when a region holds something else
     :param service_context: the service's own context, for programmings that
         no user asks for
     """
 
     def __init__(
         self,
-        node_uuid: str,
         regions: host_regions.Regions,
-        use: region_use.RegionUse,
+        jobs: programming_job.Jobs,
         bitstreams: store.Store,
-        history: programming_history.History,
-        changed: Callable[[], None],
         service_context: Callable[[], Any],
     ) -> None:
-        self._node_uuid = node_uuid
         self._regions = regions
-        self._use = use
+        self._jobs = jobs
         self._bitstreams = bitstreams
-        self._history = history
-        self._changed = changed
         self._service_context = service_context
+        # Device and region -> the bitstream that did not get into it.
+        self._unfit: dict[tuple[str, str], str] = {}
+
+    def ensure(
+        self,
+        job: _Job,
+        request: region_request.RegionRequest,
+        context: Any,
+        is_new: bool,
+    ) -> None:
+        """Have a region hold what a server asks of it, and give it the region.
+
+        :param context: as for :meth:`put`
+        :param is_new: whether the server has not had the region before
+        :raises AcceleratorError: the region does not hold it.
+        """
+        with self._jobs.card_locked(job):
+            known = self._regions.known(job.target)
+            last = None if is_new else self._regions.last(job.target)
+            had = last.circuit_of(job.asker.instance_uuid) if last else None
+            if had is not None and known.contents is not None:
+                return
+            # The region has lost its contents in a boot of the host.
+            is_lost = had is not None and known.fault is None
+            if (
+                request.wanted is None
+                and not is_lost
+                and known.unclean_for(job.asker.project_id) is None
+            ):
+                self._give(job, request)
+                return
+        if had is not None and is_lost:
+            self.load_again(job, had)
+        elif request.wanted is not None:
+            self.put(job, request.wanted, context)
+        else:
+            self.replace(job)
+            with self._jobs.card_locked(job):
+                self._give(job, request)
+
+    def _give(self, job: _Job, request: region_request.RegionRequest) -> None:
+        """Give a region to a server as it is, while the card is locked.
+
+        :raises DeviceError: its contents are not for that server.
+        """
+        request.check(self._regions.known(job.target), job.asker.project_id)
+        self._regions.serve(job.target, job.asker.instance_uuid)
+
+    def is_shell(self, wanted: fpga_bitstream.Wanted, context: Any) -> bool:
+        """See :meth:`.store.Store.is_shell`."""
+        return self._bitstreams.is_shell(wanted, context)
+
+    def put_if_free(
+        self, job: _Job, wanted: fpga_bitstream.Wanted, context: Any
+    ) -> programmable.Contents:
+        """Have a region hold a bitstream if nobody else uses the region.
+
+        :raises AcceleratorError: as :meth:`put`, also if others use it.
+        """
+        self._jobs.check_free(job)
+        return self.put(job, wanted, context)
 
     def put(
         self,
         job: _Job,
         wanted: fpga_bitstream.Wanted,
         context: Any,
-        is_stopped: bool,
         recorded: programming_record.Asker | None = None,
     ) -> programmable.Contents:
         """Have a region hold a bitstream.
 
         :param context: whose rights in Glance count; None for the service's
-        :param is_stopped: whether the guest of the asker does not run
-        :param recorded: as for :meth:`_load`
+        :param recorded: as for :meth:`.programming_job.Jobs.do`
         :raises AcceleratorError: the region does not hold it.
         """
         target = job.target
@@ -103,18 +152,18 @@ class Loader:
         bitstream = self._bitstreams.resolve(
             wanted, target.device, target.region, context
         )
-        with self.card_locked(target):
-            contents = self._held(job, bitstream)
+        with self._jobs.card_locked(job):
+            contents = self._jobs.held(job, bitstream)
             if contents is not None:
                 LOG.info('%s holds %s already', target, bitstream)
                 return contents
-        return self._load(
-            job,
-            bitstream,
-            lambda: self._fetched(bitstream, context),
-            is_stopped,
-            recorded=recorded,
-        )
+        with _blamed(bitstream):
+            return self._jobs.do(
+                job,
+                bitstream,
+                lambda: self._bitstreams.fetched(bitstream, context),
+                recorded=recorded,
+            )
 
     def load_again(
         self,
@@ -126,32 +175,25 @@ class Loader:
 
         The file is taken from this host, if it is still here.
 
-        :param recorded: as for :meth:`_load`
+        :param recorded: as for :meth:`.programming_job.Jobs.do`
         :raises AcceleratorError: the region does not hold it.
         """
         try:
-            self._load(
+            self._jobs.do(
                 job,
                 fpga_bitstream.from_circuit(circuit),
                 lambda: self._kept(circuit),
-                is_stopped=True,
                 recorded=recorded,
             )
         except _NotKeptError:
-            self.put(
-                job,
-                fpga_bitstream.Wanted(circuit.bitstream_id),
-                None,
-                is_stopped=True,
-                recorded=recorded,
-            )
+            wanted = fpga_bitstream.Wanted(circuit.bitstream_id)
+            self.put(job, wanted, None, recorded)
 
-    def blank(self, job: _Job, bitstream_id: str, is_stopped: bool) -> None:
+    def blank(self, job: _Job, bitstream_id: str) -> None:
         """Program a region with the blank bitstream of the operator.
 
         A region that holds it already is programmed, too.
 
-        :param is_stopped: as for :meth:`put`
         :raises AcceleratorError: the region does not hold it afterwards.
         """
         context = self._service_context()
@@ -161,12 +203,11 @@ class Loader:
             job.target.region,
             context,
         )
-        self._load(
+        self._jobs.do(
             job,
             # The operator's line names it, so no project owns it.
             dataclasses.replace(bitstream, owner=None),
             lambda: self._bitstreams.fetched(bitstream, context),
-            is_stopped,
             is_repeated=True,
             recorded=NOBODY,
         )
@@ -176,7 +217,7 @@ class Loader:
     ) -> None:
         """Have a region hold a bitstream that no server has asked for yet.
 
-        :param is_repeated: as for :meth:`_load`
+        :param is_repeated: as for :meth:`.programming_job.Jobs.do`
         :raises AcceleratorError: the region does not hold it, or not every
             project may use it.
         """
@@ -184,13 +225,35 @@ class Loader:
         bitstream = self._bitstreams.resolve_for_all(
             bitstream_id, job.target.device, job.target.region, context
         )
-        self._load(
+        self._jobs.do(
             job,
             bitstream,
             lambda: self._bitstreams.fetched(bitstream, context),
-            is_stopped=False,
             is_repeated=is_repeated,
         )
+
+    def clean_with(self, job: _Job, bitstream_id: str) -> bool:
+        """Clean a region by a bitstream in demand.
+
+        :returns: whether the region holds it, newly programmed
+        """
+        key = job.target.key
+        if self._unfit.get(key) == bitstream_id:
+            return False
+        try:
+            self.stock(job, bitstream_id, is_repeated=True)
+        except exceptions.AcceleratorError as error:
+            LOG.warning(
+                '%s is cleaned by its blank bitstream, not by %s: %s',
+                job.target,
+                bitstream_id,
+                error,
+            )
+            # It may work the next time if only Glance was away.
+            if isinstance(error, _LASTING):
+                self._unfit[key] = bitstream_id
+            return False
+        return True
 
     def replace(self, job: _Job) -> None:
         """Program a region with a bitstream that every project may get.
@@ -202,169 +265,33 @@ class Loader:
         :raises AcceleratorError: it failed.
         """
         if job.target.blank is not None:
-            self.blank(job, job.target.blank, is_stopped=True)
+            self.blank(job, job.target.blank)
             return
-        circuit = self._regions.operators(job.target)
-        if circuit is not None:
-            self.load_again(job, circuit, recorded=NOBODY)
-
-    def serve(self, job: _Job) -> None:
-        """Journal that the job's instance is given the region as it is.
-
-        :raises DeviceError: the journal is damaged, or the disk refused.
-        """
-        if job.asker.instance_uuid is not None:
-            self._regions.serve(job.target, job.asker.instance_uuid)
-
-    def card_locked(
-        self, target: region_target.Target
-    ) -> contextlib.AbstractContextManager[object]:
-        """Lock a card, of which only one region is programmed at a time."""
-        return lockutils.lock(
-            f'nova_accel-{self._node_uuid}-{target.device.name}'
-        )
+        last = self._regions.last(job.target)
+        if last is not None and last.operators is not None:
+            self.load_again(job, last.operators, recorded=NOBODY)
 
     @contextlib.contextmanager
-    def _fetched(
-        self, bitstream: fpga_bitstream.Bitstream, context: Any
-    ) -> Iterator[store.Fetched]:
-        """The file of a bitstream, while the body runs.
-
-        :raises BitstreamUnusable: every host would refuse its bytes.
-        """
-        with contextlib.ExitStack() as stack:
-            try:
-                file = stack.enter_context(
-                    self._bitstreams.fetched(bitstream, context)
-                )
-            except exceptions.BitstreamRefused as error:
-                raise exceptions.BitstreamUnusable(
-                    str(error),
-                    bitstream.id,
-                    public=(
-                        f'upload it again, or ask for another: {error.public}'
-                    ),
-                ) from error
-            yield file
-
-    @contextlib.contextmanager
-    def _kept(self, circuit: programmable.Circuit) -> Iterator[store.Fetched]:
-        """The file of a circuit, while the body runs.
-
-        :raises _NotKeptError: it is not here any more.
-        """
+    def _kept(
+        self, circuit: programmable.Circuit
+    ) -> Iterator[bitstream_cache.Fetched]:
+        """:raises _NotKeptError: it is not here any more."""
         with self._bitstreams.kept(circuit.sha256) as file:
             if file is None:
                 raise _NotKeptError
             yield file
 
-    def _fetch_unpinned(self, job: _Job, fetch: _Fetch) -> None:
-        """Fetch a file before its card is locked, for which servers wait.
 
-        For one asker only one is fetched for a region at a time. A file that
-        leaves the cache meanwhile is fetched again.
-
-        :raises DeviceError: nobody waits for the job any more.
-        """
-        target, asker = job.target, job.asker
-        with lockutils.lock(
-            f'nova_accel-{self._node_uuid}-{target.device.name}-'
-            f'{target.region.name}-{asker.project_id}-{asker.instance_uuid}'
-        ):
-            job.check_wanted()
-            programming_attempt.left_s(job.deadline)
-            with fetch():
-                pass
-
-    def _load(
-        self,
-        job: _Job,
-        bitstream: fpga_bitstream.Bitstream,
-        fetch: _Fetch,
-        is_stopped: bool,
-        is_repeated: bool = False,
-        recorded: programming_record.Asker | None = None,
-    ) -> programmable.Contents:
-        """Fetch a bitstream and program a region with it.
-
-        :param is_stopped: as for :meth:`put`
-        :param is_repeated: program the region even if it holds the bitstream
-        :param recorded: the asker to record, who is then served with the
-            region; by default the job's asker
-        """
-        target = job.target
-        self._use.check_free(target, job.asker, is_stopped)
-        record = programming_record.Record(
-            uuidutils.generate_uuid(),
-            naming.derived_uuid(self._node_uuid, target.device.name),
-            target.region.name,
+@contextlib.contextmanager
+def _blamed(bitstream: fpga_bitstream.Bitstream) -> Iterator[None]:
+    """:raises BitstreamUnusable: every host would refuse its bytes."""
+    try:
+        yield
+    except exceptions.BitstreamUnusable:
+        raise
+    except exceptions.BitstreamRefused as error:
+        raise exceptions.BitstreamUnusable(
+            str(error),
             bitstream.id,
-            recorded or job.asker,
-            programming_attempt.now(),
-        )
-        try:
-            self._fetch_unpinned(job, fetch)
-            with self.card_locked(target):
-                # Another thread may have programmed it meanwhile.
-                contents = None if is_repeated else self._held(job, bitstream)
-                if contents is not None:
-                    return contents
-                with fetch() as file, job.touching():
-                    return self._program(
-                        job, record, bitstream, file, is_stopped
-                    )
-        except exceptions.AcceleratorError as error:
-            self._history.note(programming_attempt.ended(record, str(error)))
-            raise
-
-    def _program(
-        self,
-        job: _Job,
-        record: programming_record.Record,
-        bitstream: fpga_bitstream.Bitstream,
-        file: store.Fetched,
-        is_stopped: bool,
-    ) -> programmable.Contents:
-        self._history.note(record)
-        LOG.info('Programming %s with %s', job.target, bitstream)
-        try:
-            contents = self._regions.program(
-                job.target,
-                record,
-                bitstream,
-                file.path,
-                file.sha256,
-                job.deadline,
-                lambda: self._use.check_free(
-                    job.target, job.asker, is_stopped
-                ),
-            )
-        finally:
-            self._changed()
-        done = programming_attempt.ended(record, None)
-        LOG.info(
-            'Programmed %s with %s, %.1f s after it was begun',
-            job.target,
-            bitstream,
-            (programming_attempt.now() - record.started_at).total_seconds(),
-        )
-        self._history.note(done)
-        return contents
-
-    def _held(
-        self,
-        job: _Job,
-        bitstream: fpga_bitstream.Bitstream,
-    ) -> programmable.Contents | None:
-        """The contents of the region, if it holds the bitstream.
-
-        The job's instance is then served with them.
-        """
-        contents = self._regions.known(job.target).contents
-        if contents is None or contents.bitstream_id != bitstream.id:
-            return None
-        restated = self._regions.restate(job.target, bitstream)
-        if restated != contents:
-            self._changed()
-        self.serve(job)
-        return restated
+            public=f'upload it again, or ask for another: {error.public}',
+        ) from error

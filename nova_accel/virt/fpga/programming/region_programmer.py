@@ -10,11 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The programmer of FPGA regions, for new servers and for the API.
+"""The programmer of FPGA regions, for new servers, the API and later servers.
 
 Workers program a server's regions while Nova downloads its image. Nova waits
 for them where it makes the guest. Only one region of a card is programmed at
 a time, and never one that another server has.
+
+A region that was given back is cleaned by its blank bitstream. An idle region
+may hold what servers will probably ask for: the API says what that is.
 """
 
 from collections.abc import Iterable
@@ -27,17 +30,16 @@ from typing import Any
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.bitstreams import store
 from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
+from nova_accel.model import region_request
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader
-from nova_accel.virt.fpga.programming import region_request
 from nova_accel.virt.fpga.regions import host_regions
 from nova_accel.virt.fpga.regions import region_target
-from nova_accel.virt.fpga.regions import region_use
 
 LOG = logging.getLogger(__name__)
 
@@ -52,21 +54,23 @@ class Programmer:
 
     :param timeout_s: how long a server waits for its regions, and how long
         one programming may take
+    :param cleans_with_stock: whether a region may be cleaned by what is in
+        demand, instead of its blank bitstream
     """
 
     def __init__(
         self,
+        node_uuid: str,
         regions: host_regions.Regions,
-        use: region_use.RegionUse,
-        bitstreams: store.Store,
         loader: region_loader.Loader,
         timeout_s: float,
+        cleans_with_stock: bool,
     ) -> None:
+        self._node_uuid = node_uuid
         self._regions = regions
-        self._use = use
-        self._bitstreams = bitstreams
         self._loader = loader
         self._timeout_s = timeout_s
+        self._cleans_with_stock = cleans_with_stock
         self._executor = futures.ThreadPoolExecutor(_WORKERS)
         self._begun: dict[frozenset[str], Sequence[_Job]] = {}
 
@@ -112,11 +116,7 @@ class Programmer:
         jobs = self._begun.pop(_key(arqs), None)
         if jobs is None:
             jobs = self._begin(arqs, asker, image_properties, None, is_new)
-        try:
-            for job in jobs:
-                job.wait()
-        finally:
-            programming_job.abandon(jobs)
+        programming_job.wait_for(jobs)
 
     def abandon(self, instance_uuid: str) -> None:
         """Stop what :meth:`start` has begun for a server that is given up.
@@ -154,16 +154,68 @@ class Programmer:
             the card.
         :raises DeviceError: it failed.
         """
-        is_shell = (
-            wanted.bitstream_id is not None
-            and self._bitstreams.is_shell(wanted.bitstream_id, context)
-        )
+        is_shell = self._loader.is_shell(wanted, context)
         if is_shell:
-            _check_shell_loading(shell_loading, wanted)
-        target = self._use.target_of(deployable_uuid, is_shell)
-        self._use.check_free(target, asker, is_stopped=False)
-        job = _Job(target, asker, self._deadline())
-        return self._loader.put(job, wanted, context, is_stopped=False)
+            shell_loading.check(wanted)
+        job = self._job(self._target(deployable_uuid, is_shell), asker)
+        return self._loader.put_if_free(job, wanted, context)
+
+    def stock(self, deployable_uuid: str, bitstream_id: str) -> None:
+        """Have an idle region hold a bitstream; it is tried once.
+
+        Does not raise: a region that a server has, or that cannot be used,
+        stays as it is.
+        """
+        try:
+            self._stock(self._target(deployable_uuid), bitstream_id)
+        except Exception as error:
+            is_ours = isinstance(error, exceptions.AcceleratorError)
+            LOG.log(
+                logging.WARNING if is_ours else logging.ERROR,
+                'Deployable %s does not get bitstream %s for later servers: '
+                '%s',
+                deployable_uuid,
+                bitstream_id,
+                error,
+                exc_info=not is_ours,
+            )
+
+    def _stock(self, target: region_target.Target, bitstream_id: str) -> None:
+        fault = self._regions.known(target).fault
+        if fault is not None:
+            raise exceptions.DeviceError(f'{target}: {fault}')
+        try:
+            self._loader.stock(self._job(target), bitstream_id)
+        except exceptions.DeviceError:
+            if self._regions.known(target).fault is not None:
+                self._repair(self._job(target))
+            raise
+
+    def clean(
+        self, handle: attach_handle.AttachHandle, bitstream_id: str | None
+    ) -> None:
+        """Program the region of a handle that was given back.
+
+        A region that holds the bitstream already is programmed, too. That
+        clears what a guest has left in the circuit's own memory.
+
+        :param handle: its ``cleaning`` has the id of the blank bitstream
+        :param bitstream_id: of a bitstream that is in demand, if there is one
+        :raises DeviceError: the region holds neither afterwards.
+        """
+        try:
+            target = region_target.of_handle(self._regions.targets(), handle)
+            if (
+                bitstream_id is None
+                or not self._cleans_with_stock
+                or not self._loader.clean_with(self._job(target), bitstream_id)
+            ):
+                _method, blank_id = handle.cleaning
+                self._loader.blank(self._job(target), blank_id)
+        except exceptions.DeviceError:
+            raise
+        except exceptions.AcceleratorError as error:
+            raise exceptions.DeviceError(str(error)) from error
 
     def _begin(
         self,
@@ -173,16 +225,18 @@ class Programmer:
         context: Any,
         is_new: bool,
     ) -> list[_Job]:
-        deadline = self._deadline()
+        targets = {each.key: each for each in self._regions.targets()}
         jobs = []
         for request in region_request.of(
-            arqs, self._regions.targets(), image_properties
+            arqs,
+            ((each.device, each.region) for each in targets.values()),
+            image_properties,
         ):
+            job = self._job(targets[request.key], asker, is_stopped=True)
             # Nothing is known of other regions but what the driver says.
             if request.wanted is not None or self._regions.is_journaled(
-                request.target
+                job.target
             ):
-                job = _Job(request.target, asker, deadline)
                 job.run(
                     self._executor.submit(
                         self._ensure, job, request, context, is_new
@@ -194,88 +248,48 @@ class Programmer:
     def _ensure(
         self,
         job: _Job,
-        request: region_request.Request,
+        request: region_request.RegionRequest,
         context: Any,
         is_new: bool,
     ) -> None:
-        """Have a region hold what a server asks of it."""
-        wanted = request.wanted
-        with self._loader.card_locked(job.target):
-            known = self._regions.known(job.target)
-            last = (
-                None
-                if is_new
-                else self._regions.served(job.target, job.asker.instance_uuid)
-            )
-            if last is not None and known.contents is not None:
-                return
-            # The region has lost its contents in a boot of the host.
-            is_lost = last is not None and known.fault is None
-            if (
-                wanted is None
-                and not is_lost
-                and (
-                    known.fault is not None
-                    or known.unclean_for(job.asker.project_id) is None
-                )
-            ):
-                self._give(job, request)
-                return
         try:
-            if last is not None and is_lost:
-                self._loader.load_again(job, last)
-            elif wanted is None:
-                self._loader.replace(job)
-                with self._loader.card_locked(job.target):
-                    self._give(job, request)
-            else:
-                self._loader.put(job, wanted, context, is_stopped=True)
+            self._loader.ensure(job, request, context, is_new)
         except exceptions.BitstreamUnusable:
-            self._executor.submit(self._repair, job.target, job.asker)
+            self._executor.submit(self._repair_unclean, job)
             raise
 
-    def _give(self, job: _Job, request: region_request.Request) -> None:
-        """Give a region to a server as it is, while the card is locked.
+    def _repair_unclean(self, job: _Job) -> None:
+        """Repair a region in which a project's bitstream has failed."""
+        unclean = self._regions.known(job.target).unclean
+        if unclean is not None and unclean.owner == programmable.UNKNOWN_OWNER:
+            self._repair(self._job(job.target, job.asker, job.is_stopped))
 
-        :raises DeviceError: its contents are not for that server.
-        """
-        request.check(self._regions.known(job.target), job.asker.project_id)
-        self._loader.serve(job)
-
-    def _repair(
-        self, target: region_target.Target, asker: programming_record.Asker
-    ) -> None:
+    def _repair(self, job: _Job) -> None:
         """Make a region usable again after a bitstream has failed in it.
 
         If this works, the bitstream was at fault, and not the card.
         """
         try:
-            unclean = self._regions.known(target).unclean
-            if (
-                unclean is not None
-                and unclean.owner == programmable.UNKNOWN_OWNER
-            ):
-                self._loader.replace(_Job(target, asker, self._deadline()))
+            self._loader.replace(job)
         except exceptions.AcceleratorError as error:
-            LOG.error('%s stays unclean: %s', target, error)
+            LOG.error('%s stays bad: %s', job.target, error)
 
-    def _deadline(self) -> float:
-        return time.monotonic() + self._timeout_s
-
-
-def _check_shell_loading(
-    shell_loading: programming_record.ShellLoading,
-    wanted: fpga_bitstream.Wanted,
-) -> None:
-    """:raises NotAllowed, Conflict: the shell may not be loaded."""
-    if shell_loading is programming_record.ShellLoading.FORBIDDEN:
-        raise exceptions.NotAllowed(
-            f'{wanted} is a shell, which this caller may not load'
+    def _target(
+        self, deployable_uuid: str, is_shell: bool = False
+    ) -> region_target.Target:
+        """:raises NotFound: it is in no region that can be programmed."""
+        return region_target.of_deployable(
+            self._regions.targets(is_shell), self._node_uuid, deployable_uuid
         )
-    if shell_loading is programming_record.ShellLoading.IN_USE:
-        raise exceptions.Conflict(
-            f'{wanted} is a shell, and somebody has something of the card'
-        )
+
+    def _job(
+        self,
+        target: region_target.Target,
+        asker: programming_record.Asker = region_loader.NOBODY,
+        is_stopped: bool = False,
+    ) -> _Job:
+        deadline = time.monotonic() + self._timeout_s
+        return _Job(target, asker, deadline, is_stopped)
 
 
 def _key(arqs: Iterable[arq_types.Arq]) -> frozenset[str]:

@@ -29,7 +29,6 @@ from nova_accel.model import host_rpc
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga.programming import region_programmer
-from nova_accel.virt.fpga.programming import region_stock
 
 LOG = logging.getLogger(__name__)
 
@@ -43,11 +42,9 @@ class Endpoint:
         self,
         programmer: region_programmer.Programmer,
         bitstreams: store.Store,
-        stock: region_stock.Stock,
     ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
-        self._stock = stock
 
     @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
     def program(
@@ -81,19 +78,16 @@ class Endpoint:
             return contents.is_shell
         except exceptions.AcceleratorError as fault:
             raise exceptions.RefusedByHost(host_rpc.refusal(fault)) from fault
-        except Exception as fault:
+        except Exception as error:
             LOG.exception(
                 'Deployable %s is not programmed with bitstream %s',
                 deployable_uuid,
                 bitstream_uuid,
             )
-            raise exceptions.RefusedByHost(
-                host_rpc.refusal(
-                    exceptions.DeviceError(
-                        'the host failed, its log has the reason'
-                    )
-                )
-            ) from fault
+            told = exceptions.DeviceError(
+                'the host failed, its log has the reason'
+            )
+            raise exceptions.RefusedByHost(host_rpc.refusal(told)) from error
 
     def program_fpga_with_bitstream(
         self, context: Any, deployable_uuid: str, bitstream_uuid: str
@@ -142,7 +136,7 @@ class Endpoint:
 
         The host's own rights count, not those of the caller.
         """
-        self._stock.put(deployable_uuid, bitstream_uuid)
+        self._programmer.stock(deployable_uuid, bitstream_uuid)
 
     def _program(
         self,

@@ -17,154 +17,50 @@ card is touched. The card's answer is written when the programming is done. So
 after a crash nova-compute knows which regions it cannot trust.
 """
 
+from collections.abc import Callable
+from collections.abc import Mapping
 import dataclasses
-import enum
+import datetime
 import pathlib
-from typing import Any
+from typing import Protocol
 
-from nova_accel.model import decoding
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_accel import exceptions
+from nova_accel.model import failure_cause
+from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programmable
 from nova_accel.model import programming_record
-from nova_accel.model import stated_properties
+from nova_accel.model import region_entry
 from nova_accel.state import record_files
+
+LOG = logging.getLogger(__name__)
 
 # Any uuid will do to name files.
 _FILES = 'f0a6a2a5-4b0e-5a0e-9f43-0c9a1d0f7be2'
 
 
-class Step(enum.StrEnum):
-    """How far the programming of a region has got."""
-
-    PROGRAMMING = 'programming'
-    PROGRAMMED = 'programmed'
-    #: It failed or was interrupted: nobody knows what the region holds.
-    BAD = 'bad'
+_BOOT_ID = pathlib.Path('/proc/sys/kernel/random/boot_id')
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """A region, and its last programming.
+def boot_id() -> str:
+    """The kernel's name of this boot of the host.
 
-    ``device`` is the name of its device, and ``record`` the last programming.
-    ``sha256``, ``function_uuids`` and ``owner`` are those of the bitstream
-    that was, or was to be, programmed. See
-    :class:`nova_accel.model.programmable.Contents` for the owner.
-
-    ``loaded`` is the text that the device said when the programming was done.
-    Until then it is the text from before the programming. It is None if the
-    device said nothing. ``boot_id`` is the kernel's name of the boot in which
-    the region was programmed.
-
-    ``served`` are the instances that were given the region since then.
-    ``fallback`` is the operator's last circuit that it held before, None if
-    there was none.
+    See ``Documentation/admin-guide/sysctl/kernel.rst``.
     """
+    return _BOOT_ID.read_text(encoding='ascii').strip()
 
-    device: str
-    step: Step
-    record: programming_record.Record
-    sha256: str
-    function_uuids: tuple[str, ...]
-    boot_id: str
-    loaded: str | None = None
-    served: tuple[str, ...] = ()
-    owner: str | None = programmable.UNKNOWN_OWNER
-    fallback: programmable.Circuit | None = None
+
+class Told(Protocol):
+    """The word of a device for what a region holds: a :class:`.Target`."""
 
     @property
-    def region(self) -> str:
-        """Its name, unique within the device."""
-        return self.record.region
+    def tells_contents(self) -> bool:
+        """Whether the device says a different text for each bitstream."""
 
-    @property
-    def contents(self) -> programmable.Contents | None:
-        """The contents that were programmed and read back, or None."""
-        if self.step is not Step.PROGRAMMED or self.loaded is None:
-            return None
-        return programmable.Contents(
-            self.record.bitstream_id,
-            self.sha256,
-            self.loaded,
-            self.function_uuids,
-            self.region == programmable.SHELL,
-            self.owner,
-        )
-
-    @property
-    def circuit(self) -> programmable.Circuit:
-        """The circuit that was, or was to be, programmed."""
-        return programmable.Circuit(
-            self.record.bitstream_id,
-            self.sha256,
-            self.function_uuids,
-            self.owner,
-        )
-
-    @property
-    def operators(self) -> programmable.Circuit | None:
-        """The last good circuit that every project may get."""
-        return (
-            self.circuit
-            if self.contents is not None and self.owner is None
-            else self.fallback
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            'device': self.device,
-            'step': str(self.step),
-            'record': self.record.to_dict(),
-            'sha256': self.sha256,
-            'function_uuids': list(self.function_uuids),
-            'boot_id': self.boot_id,
-            'loaded': self.loaded,
-            'served': list(self.served),
-            'owner': self.owner,
-            'fallback': (
-                None
-                if self.fallback is None
-                else dataclasses.asdict(self.fallback)
-            ),
-        }
-
-
-def entry_from_dict(value: Any) -> Entry:
-    """The reverse of :meth:`Entry.to_dict`.
-
-    :raises Malformed: the value is no entry.
-    """
-    field = decoding.Fields(value)
-    return Entry(
-        field('device', decoding.name),
-        field('step', decoding.one_of(Step)),
-        field('record', programming_record.from_dict),
-        field('sha256', _SHA256),
-        field('function_uuids', _FUNCTIONS),
-        field('boot_id', decoding.name),
-        field('loaded', decoding.optional(decoding.words)),
-        field('served', decoding.listed(decoding.uuid)),
-        field('owner', _OWNER),
-        field('fallback', decoding.optional(_circuit)),
-    )
-
-
-_SHA256 = decoding.matching(r'[0-9a-f]{64}\Z', 'a sha256 in hexadecimal')
-
-_OWNER = decoding.optional(decoding.text)
-
-_FUNCTIONS = decoding.listed(decoding.uuid, stated_properties.MAX_FUNCTIONS)
-
-
-def _circuit(value: Any) -> programmable.Circuit:
-    field = decoding.Fields(value)
-    return programmable.Circuit(
-        field('bitstream_id', decoding.uuid),
-        field('sha256', _SHA256),
-        field('function_uuids', _FUNCTIONS),
-        field('owner', _OWNER),
-    )
+    def loaded_if_any(self) -> str | None:
+        """The text that it says now."""
 
 
 class RegionJournal:
@@ -172,19 +68,24 @@ class RegionJournal:
 
     If a file is damaged, nothing is known of its region. The name of the file
     is made of the region's, and does not tell it.
+
+    :param boot: see :func:`boot_id`
     """
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(self, directory: pathlib.Path, boot: str) -> None:
         self.directory = directory
+        self.boot_id = boot
         self._files = record_files.RecordFiles(
             directory,
-            entry_from_dict,
+            region_entry.from_dict,
             lambda entry: _name(entry.device, entry.region),
             'FPGA regions',
             'what the region holds is not known until it is programmed',
         )
 
-    def read(self, device: str, region: str) -> Entry | None:
+    def read(
+        self, device: str, region: str
+    ) -> region_entry.RegionEntry | None:
         """The entry of a region, None if it was never programmed.
 
         :raises DeviceError: the entry is damaged. It is replaced when the
@@ -192,7 +93,7 @@ class RegionJournal:
         """
         return self._files.read(_name(device, region))
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[region_entry.RegionEntry]:
         """Every entry that is not damaged."""
         return self._files.entries()
 
@@ -200,7 +101,7 @@ class RegionJournal:
         """The fault of each damaged entry. Nobody knows whose it is."""
         return [(None, why) for why in sorted(self._files.damaged.values())]
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: region_entry.RegionEntry) -> None:
         """Store the entry, so that it survives a crash of the host.
 
         :raises DeviceError: the disk refused.
@@ -214,7 +115,127 @@ class RegionJournal:
         """
         self._files.remove(_name(device, region))
 
+    def begin(
+        self,
+        device: str,
+        record: programming_record.Record,
+        bitstream: fpga_bitstream.Bitstream,
+        sha256: str,
+        loaded: str | None,
+        check_free: Callable[[], None],
+    ) -> region_entry.RegionEntry:
+        """Store the intent to program a region that nobody uses.
+
+        :param loaded: the text that the device says before that, if any
+        :param check_free: raises if somebody uses the region. It is called
+            after the intent is stored. A server journals what it has before
+            it reads that intent, so one of the two sees the other. If it
+            raises, the journal is as before
+        :returns: the entry
+        :raises DeviceError: the disk refused.
+        """
+        begun = region_entry.RegionEntry(
+            device,
+            region_entry.Step.PROGRAMMING,
+            record,
+            sha256,
+            bitstream.function_uuids,
+            self.boot_id,
+            loaded,
+            owner=bitstream.owner,
+        )
+        previous = self._previous(begun)
+        if previous is not None:
+            begun = dataclasses.replace(begun, fallback=previous.operators)
+        self.write(begun)
+        try:
+            check_free()
+        except Exception:
+            if previous is not None:
+                self.write(previous)
+            else:
+                self.forget(device, record.region)
+            raise
+        return begun
+
+    def _previous(
+        self, begun: region_entry.RegionEntry
+    ) -> region_entry.RegionEntry | None:
+        """The entry to restore if the region is not touched."""
+        try:
+            return self.read(begun.device, begun.region)
+        except exceptions.DeviceError as error:
+            return begun.ended(_now(), str(error))
+
+    def end(
+        self,
+        begun: region_entry.RegionEntry,
+        failure: str | None,
+        loaded: str | None = None,
+    ) -> programming_record.Record:
+        """Store how a programming ended.
+
+        :param loaded: the text that the device now says, if any
+        :raises DeviceError: the disk refused.
+        """
+        entry = begun.ended(_now(), failure, loaded)
+        self.write(entry)
+        return entry.record
+
+    def recover(
+        self, devices: Mapping[tuple[str, str], Told]
+    ) -> list[programming_record.Record]:
+        """Decide how the programmings ended during which nova-compute died.
+
+        Nothing is programmed. A programming counts as done only if the device
+        says a different text for each bitstream, and says a new one. After a
+        boot of the host none counts as done.
+
+        :param devices: (device, region) -> what tells of it
+        :returns: the last programming of each region, of which the API may
+            not know
+        """
+        records = []
+        for entry in self.entries():
+            key = entry.device, entry.region
+            try:
+                records.append(self._settled(entry, devices.get(key)))
+            except exceptions.DeviceError as error:
+                LOG.error('%s of %s stays bad: %s', *reversed(key), error)
+        return records
+
+    def _settled(
+        self,
+        entry: region_entry.RegionEntry,
+        told: Told | None,
+    ) -> programming_record.Record:
+        """The record of a programming that has ended, or ends now."""
+        if entry.step is not region_entry.Step.PROGRAMMING:
+            return entry.record
+        loaded = told.loaded_if_any() if told else None
+        is_done = (
+            told is not None
+            and told.tells_contents
+            and loaded not in (None, entry.loaded)
+            and entry.boot_id == self.boot_id
+        )
+        LOG.warning(
+            '%s of %s was being programmed with %s when '
+            'nova-compute died: it %s',
+            entry.region,
+            entry.device,
+            entry.record.bitstream_id,
+            'is done' if is_done else 'is bad',
+        )
+        return self.end(
+            entry, None if is_done else failure_cause.INTERRUPTED, loaded
+        )
+
 
 def _name(device: str, region: str) -> str:
     # Drivers choose the names, but no driver may choose a path.
     return naming.derived_uuid(_FILES, device, region)
+
+
+def _now() -> datetime.datetime:
+    return timeutils.utcnow(with_timezone=True)

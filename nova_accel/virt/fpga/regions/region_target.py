@@ -10,20 +10,35 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A region or a shell that can be programmed, with its driver."""
+"""The regions and shells that can be programmed, and who uses them."""
 
+from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 import dataclasses
 import pathlib
+import time
 
 from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.host import all_guests
+from nova_accel.model import attach_handle
+from nova_accel.model import failure_cause
 from nova_accel.model import hardware
 from nova_accel.model import programmable
+from nova_accel.model import programming_record
+from nova_accel.virt.holding import holdings
 
 LOG = logging.getLogger(__name__)
+
+#: For tenants, who learn nothing of the card and its other users.
+_NO_REGION = 'its accelerator is in no region that can be programmed'
+_IN_USE = (
+    'it is not programmed: not only this server uses its region. Ask an '
+    'administrator'
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +50,26 @@ class Target:
     driver: base.Driver
 
     @property
+    def key(self) -> tuple[str, str]:
+        """The names of the device and the region."""
+        return self.device.name, self.region.name
+
+    @property
     def deployables(self) -> Iterator[hardware.Deployable]:
         """The deployables of the region, or of the whole card for a shell."""
         return (
             deployable
             for deployable in self.device.deployables
             if self.region.is_shell or deployable.region == self.region.name
+        )
+
+    @property
+    def handles(self) -> Iterator[attach_handle.AttachHandle]:
+        """All units that guests can get of it."""
+        return (
+            handle
+            for deployable in self.deployables
+            for handle in deployable.handles
         )
 
     @property
@@ -58,8 +87,7 @@ class Target:
         return next(
             (
                 handle.cleaning[1]
-                for deployable in self.deployables
-                for handle in deployable.handles
+                for handle in self.handles
                 if handle.cleaning[:1] == ('program',)
             ),
             None,
@@ -84,15 +112,172 @@ class Target:
             LOG.info('%s does not say what it holds: %s', self, error)
             return None
 
-    def program(self, path: pathlib.Path, timeout_s: float) -> None:
-        """Program it with the bytes of a file.
+    def program(self, path: pathlib.Path, deadline: float) -> str:
+        """Program it with the bytes of a file, and read it back.
 
-        :raises DeviceError: it failed.
+        After a failure it is programmed once more if its driver allows that.
+
+        :param deadline: of ``time.monotonic()``
+        :returns: the contents, as the device tells them
+        :raises DeviceError: it failed, also the second time if there was one.
         """
+        try:
+            self._program(path, deadline)
+        except exceptions.DeviceError as error:
+            if (
+                not self.driver.repeats_programming
+                or self.region.is_shell
+                or deadline <= time.monotonic()
+            ):
+                raise
+            LOG.warning('%s is programmed once more: %s', self, error)
+            self._program(path, deadline)
+        return self.loaded()
+
+    def _program(self, path: pathlib.Path, deadline: float) -> None:
         if self.region.is_shell:
-            self.driver.load_shell(self.device, path, timeout_s)
+            self.driver.load_shell(self.device, path, left_s(deadline))
         else:
-            self.driver.program(self.device, self.region, path, timeout_s)
+            self.driver.program(
+                self.device, self.region, path, left_s(deadline)
+            )
 
     def __str__(self) -> str:
-        return f'{self.region.name} of {self.device.address}'
+        return self.device.place(self.region)
+
+
+def left_s(deadline: float) -> float:
+    """How long it is to a deadline of ``time.monotonic()``.
+
+    :raises DeviceError: no time is left.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise exceptions.DeviceError(failure_cause.NO_TIME)
+    return left
+
+
+def of_deployable(
+    targets: Iterable[Target], node_uuid: str, deployable_uuid: str
+) -> Target:
+    """The first target that a deployable is in.
+
+    :raises NotFound: it is in none.
+    """
+    for target in targets:
+        for deployable in target.deployables:
+            if deployable_uuid == hardware.deployable_uuid(
+                node_uuid, target.device.name, deployable.name
+            ):
+                return target
+    raise exceptions.NotFound(
+        f'this host has no deployable {deployable_uuid} that can be '
+        'programmed',
+        public=_NO_REGION,
+    )
+
+
+def of_handle(
+    targets: Iterable[Target], handle: attach_handle.AttachHandle
+) -> Target:
+    """The first target that an attach handle is in.
+
+    :raises NotFound: it is in none.
+    """
+    for target in targets:
+        if any(found.uuid == handle.uuid for found in target.handles):
+            return target
+    raise exceptions.NotFound(
+        f'{handle.address} is in no region that can be programmed',
+        public=_NO_REGION,
+    )
+
+
+class Users:
+    """The users of the regions of one host.
+
+    :param server: returns what Nova knows of an instance, by its uuid, see
+        :func:`nova_accel.client.servers.holder`
+    """
+
+    def __init__(
+        self,
+        held: holdings.Held,
+        guests: all_guests.Guests,
+        server: Callable[[str], programming_record.Holder],
+    ) -> None:
+        self._held = held
+        self._guests = guests
+        self._server = server
+
+    def check_free(
+        self,
+        target: Target,
+        asker: programming_record.Asker,
+        is_stopped: bool,
+    ) -> None:
+        """Make sure that a region may be programmed.
+
+        :param is_stopped: whether it is known that the guest of the asker
+            does not run, because the host is about to start it
+        :raises Conflict: a guest has a part of the region. The guest is not
+            the asker's, or may run.
+        :raises DeviceError: libvirt does not list its guests.
+        :raises ServiceUnavailable: Nova does not say whether the guest runs.
+        """
+        holders = self._holders()
+        for deployable in target.deployables:
+            for handle in deployable.handles:
+                for name in (handle.uuid, *map(str, handle.functions)):
+                    holder = holders.get(name)
+                    if holder is None:
+                        continue
+                    if holder != asker.instance_uuid or target.region.is_shell:
+                        raise exceptions.Conflict(
+                            f'{target} is not programmed: a server has '
+                            f'{deployable.name} of it',
+                            public=_IN_USE,
+                        )
+                    if not is_stopped:
+                        self._check_own(target, asker, holder)
+
+    def _check_own(
+        self,
+        target: Target,
+        asker: programming_record.Asker,
+        instance_uuid: str,
+    ) -> None:
+        """:raises Conflict: the server is another project's, or may run."""
+        # Somebody may have started the guest without Nova.
+        runs = instance_uuid in self._guests.running()
+        server = self._server(instance_uuid)
+        if server.project_id != asker.project_id:
+            raise exceptions.Conflict(
+                f'{target} is not programmed: a server of another project '
+                'has it',
+                public=_IN_USE,
+            )
+        if (runs or not server.is_stopped) and not (
+            target.driver.programs_under_guest
+        ):
+            raise exceptions.Conflict(
+                f'{target} is not programmed: driver {target.device.driver} '
+                'cannot do it under a guest, stop the server first',
+                public=(
+                    'it is not programmed: that cannot be done under a '
+                    'guest, stop the server first'
+                ),
+            )
+
+    def _holders(self) -> dict[str, str]:
+        """Attach handle uuid, or PCI address -> the instance that has it.
+
+        It includes guests whose journal is lost.
+
+        :raises DeviceError: libvirt does not list its guests.
+        """
+        return {
+            device: uuid
+            for uuid, found in self._guests.devices().items()
+            for device in found
+        } | self._held.holders()

@@ -196,14 +196,14 @@ class TestLostBus(TestCase):
 
 class TestStock(TestCase):
     def test_does_not_wait(self):
-        self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
+        self.bus.add_host('compute-1', self.programmer)
         rpc.stock(CALLEE, DEPLOYABLE, BITSTREAM)
         self.assertEqual(
             (DEPLOYABLE, BITSTREAM), self.programmer.stocked.get(timeout=10)
         )
 
     def test_a_bus_that_is_away(self):
-        self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
+        self.bus.add_host('compute-1', self.programmer)
         self.bus.lose()
         self.assertRaises(
             exceptions.ServiceUnavailable,
@@ -234,7 +234,7 @@ class TestStock(TestCase):
             ):
                 prepare(version='1.1').cast(context, 'stock')
 
-        self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
+        self.bus.add_host('compute-1', self.programmer)
         error = self.assertRaises(exceptions.Conflict, call)
         for text in (str(error), error.public):
             self.assertIn(f'serves version {host_rpc.VERSION} ', text)

@@ -32,13 +32,12 @@ from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
+from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader
 from nova_accel.virt.fpga.programming import region_programmer
-from nova_accel.virt.fpga.programming import region_stock
 from nova_accel.virt.fpga.regions import host_regions
-from nova_accel.virt.fpga.regions import known_types
 from nova_accel.virt.fpga.regions import region_journal
-from nova_accel.virt.fpga.regions import region_use
+from nova_accel.virt.fpga.regions import region_target
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -224,11 +223,12 @@ class Bitstreams:
             raise exceptions.BitstreamRefused('it is not for all projects')
         return found
 
-    def is_shell(self, bitstream_id, context):
-        self.asked.append((bitstream_id, context))
-        if bitstream_id not in self.images:
+    def is_shell(self, wanted, context):
+        self.asked.append((wanted.bitstream_id, context))
+        if wanted.bitstream_id not in self.images:
             raise exceptions.BitstreamNotFound('no image')
-        return self.images[bitstream_id][0].provides_shell_id is not None
+        image, _data = self.images[wanted.bitstream_id]
+        return image.provides_shell_id is not None
 
     @contextlib.contextmanager
     def fetched(self, found, context):
@@ -312,32 +312,24 @@ class Host:
         self.history = History()
         self.records = self.history.records
         self.changes = 0
-        self.journal = region_journal.RegionJournal(directory / 'journal')
+        self.journal = region_journal.RegionJournal(
+            directory / 'journal', boot
+        )
         self.regions = host_regions.Regions(
-            self.journal,
-            known_types.KnownTypes(directory / 'region_types.json', boot),
-            {'card': self.card},
-            boot,
-            self,
+            self.journal, {'card': self.card}, self, self.changed
         )
         self.regions.overlaid([DEVICE])
-        use = region_use.RegionUse(
-            NODE, self.regions, self, self.guests, self.servers.__getitem__
+        users = region_target.Users(
+            self, self.guests, self.servers.__getitem__
         )
         self.loader = region_loader.Loader(
-            NODE,
             self.regions,
-            use,
+            programming_job.Jobs(NODE, self.regions, users, self.history),
             self.bitstreams,
-            self.history,
-            self.changed,
             lambda: 'service',
         )
         self.programmer = region_programmer.Programmer(
-            self.regions, use, self.bitstreams, self.loader, timeout_s
-        )
-        self.stock = region_stock.Stock(
-            self.regions, use, self.loader, cleans_with_stock, timeout_s
+            NODE, self.regions, self.loader, timeout_s, cleans_with_stock
         )
         self.submitted = []
         executor = self.programmer._executor

@@ -17,11 +17,11 @@ import time
 import uuid
 
 import fixtures
+from oslo_utils import timeutils
 import testtools
 
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga.regions import programming_attempt
 from unit.virt.fpga import fpga_card
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -50,7 +50,7 @@ class RegionsTestCase(testtools.TestCase):
                 'region0',
                 BITSTREAM,
                 programming_record.Asker(instance_uuid=instance),
-                programming_attempt.now(),
+                timeutils.utcnow(with_timezone=True),
             ),
             fpga_bitstream.Bitstream(
                 BITSTREAM,

@@ -13,22 +13,23 @@
 import dataclasses
 
 import fixtures
+from oslo_utils import timeutils
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga.programming import programming_history
-from nova_accel.virt.fpga.regions import programming_attempt
 
+NOW = timeutils.utcnow(with_timezone=True)
 BEGUN = programming_record.Record(
     'uuid',
     'device',
     'region0',
     'bitstream',
     programming_record.Asker(),
-    programming_attempt.now(),
+    NOW,
 )
-ENDED = programming_attempt.ended(BEGUN, 'CRC error')
+ENDED = BEGUN.ended(NOW, 'CRC error')
 OTHER = dataclasses.replace(BEGUN, uuid='other')
 
 

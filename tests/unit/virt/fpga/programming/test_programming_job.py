@@ -76,6 +76,21 @@ class TestJob(testtools.TestCase):
         programming_job.abandon([job])
         self.assertEqual([job], self.touched)
 
+    def test_no_time_left(self):
+        job = self.job(0)
+        error = self.assertRaises(exceptions.DeviceError, self.work, job)
+        self.assertIn('no time left', str(error))
+        self.assertEqual([], self.touched)
+
+    def test_one_that_fails_ends_the_others(self):
+        first, second = self.job(0.05), self.job()
+        for job in (first, second):
+            job.run(self.executor.submit(self.work, job))
+        self.assertRaises(
+            exceptions.DeviceError, programming_job.wait_for, [first, second]
+        )
+        self.assertRaises(exceptions.DeviceError, second.check_wanted)
+
     def test_what_has_not_begun_does_not(self):
         first, second = self.job(), self.job()
         first.run(self.executor.submit(self.work, first))

@@ -26,10 +26,10 @@ from nova_accel.drivers import guard
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
+from nova_accel.model import region_entry
 from nova_accel.state import durable_file
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader
-from nova_accel.virt.fpga.regions import region_journal
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import programming_case
 
@@ -47,7 +47,6 @@ class TestBlank(programming_case.ProgrammingTestCase):
                 time.monotonic() + 30,
             ),
             bitstream_id or self.other,
-            is_stopped=False,
         )
 
     def refused(self, error, why, *args):
@@ -276,7 +275,6 @@ class TestAServerComesMeanwhile(programming_case.ProgrammingTestCase):
             ),
             fpga_bitstream.Wanted(self.image),
             'user',
-            is_stopped=False,
         )
 
     def a_server_comes(self):
@@ -295,7 +293,7 @@ class TestAServerComesMeanwhile(programming_case.ProgrammingTestCase):
         write = self.host.journal.write
 
         def interleaved(entry):
-            if entry.step is not region_journal.Step.PROGRAMMING:
+            if entry.step is not region_entry.Step.PROGRAMMING:
                 return write(entry)
             if before is not None:
                 before()
@@ -451,9 +449,8 @@ class TestRoomInTheCache(programming_case.ProgrammingTestCase):
                 job,
                 fpga_bitstream.Wanted(add()),
                 'user',
-                is_stopped=False,
             ),
-            'blank': lambda job: loader.blank(job, add(), is_stopped=False),
+            'blank': lambda job: loader.blank(job, add()),
             'stock': lambda job: loader.stock(job, add()),
         }
 

@@ -459,7 +459,7 @@ class TestShell(programming_case.ProgrammingTestCase):
         )
 
     def known_shell(self):
-        (target,) = self.host.regions.shells()
+        (target,) = self.host.regions.targets(is_shell=True)
         return self.host.regions.known(target)
 
     def test_an_idle_card(self):

@@ -31,7 +31,6 @@ class TestEndpoint(message_bus.TestCase):
             'compute-1',
             self.programmer,
             self.programmer,
-            stock=self.programmer,
         )
         self.context.mq_connection = self.bus.transport()
         self.client = (

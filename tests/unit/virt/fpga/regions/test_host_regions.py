@@ -11,7 +11,6 @@
 # under the License.
 
 import dataclasses
-import uuid
 
 import fixtures
 
@@ -19,20 +18,15 @@ from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga.regions import host_regions
-from nova_accel.virt.fpga.regions import region_journal
+from nova_accel.model import region_entry
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import regions_case
 
 BITSTREAM = regions_case.BITSTREAM
+INSTANCE = regions_case.INSTANCE
 
 
 class TestRegions(regions_case.RegionsTestCase):
-    def test_the_kernel_names_its_boots(self):
-        self.assertEqual(
-            host_regions.boot_id(), str(uuid.UUID(host_regions.boot_id()))
-        )
-
     def test_what_was_programmed_is_published(self):
         contents = self.program()
         self.assertEqual(
@@ -75,8 +69,9 @@ class TestRegions(regions_case.RegionsTestCase):
             fpga_card.FUNCTION_TRAIT,
             self.host.published().deployables[0].traits,
         )
-        contents = self.host.regions.restate(
+        contents = self.host.regions.serve(
             self.host.target(),
+            None,
             fpga_bitstream.Bitstream(
                 BITSTREAM,
                 'image',
@@ -102,7 +97,7 @@ class TestRegions(regions_case.RegionsTestCase):
             dataclasses.replace(
                 self.host.journal.entries()[0],
                 device='bad',
-                step=region_journal.Step.BAD,
+                step=region_entry.Step.BAD,
             )
         )
         found, good = self.host.regions.overlaid([bad, fpga_card.DEVICE])
@@ -112,26 +107,19 @@ class TestRegions(regions_case.RegionsTestCase):
 
     def test_who_was_given_it_is_remembered(self):
         self.program()
-        served = self.host.regions.served
         circuit = programmable.Circuit(
             BITSTREAM, regions_case.SHA256, (fpga_card.FUNCTION,), owner=None
         )
-        self.assertEqual(
-            circuit, served(self.host.target(), regions_case.INSTANCE)
-        )
+        self.assertEqual(circuit, self.last().circuit_of(INSTANCE))
         for instance in (None, regions_case.DEVICE):
-            self.assertIsNone(served(self.host.target(), instance))
+            self.assertIsNone(self.last().circuit_of(instance))
         self.host.regions.serve(self.host.target(), regions_case.DEVICE)
         self.recover()
-        for instance in (regions_case.INSTANCE, regions_case.DEVICE):
-            self.assertEqual(
-                circuit, self.host.regions.served(self.host.target(), instance)
-            )
-        for number in range(100):
-            self.host.regions.serve(self.host.target(), str(number))
-        self.assertEqual(
-            64, len(self.host.regions.entry(self.host.target()).served)
-        )
+        for instance in (INSTANCE, regions_case.DEVICE):
+            self.assertEqual(circuit, self.last().circuit_of(instance))
+
+    def last(self):
+        return self.host.regions.last(self.host.target())
 
     def test_no_time_left(self):
         self.device_says('as delivered')
@@ -158,23 +146,3 @@ class TestRegions(regions_case.RegionsTestCase):
         self.assertEqual(region_contents.Known(), self.host.known())
         self.recover(boot='boot1')
         self.assertIsNotNone(self.host.known().fault)
-
-    def test_while_a_guest_has_the_whole_card(self):
-        """The next one comes before the host looks again."""
-        told = dataclasses.replace(
-            fpga_card.DEVICE,
-            regions=tuple(
-                dataclasses.replace(each, type_uuid=BITSTREAM)
-                for each in fpga_card.DEVICE.regions
-            ),
-        )
-        for found in (told, fpga_card.DEVICE):
-            self.host.regions.overlaid([found])
-            self.assertEqual(BITSTREAM, self.host.target().region.type_uuid)
-        # Nor does it tell a nova-compute that is started meanwhile.
-        for boot, type_uuid in (
-            ('boot1', BITSTREAM),
-            ('boot2', None),
-        ):
-            self.recover(boot=boot)
-            self.assertEqual(type_uuid, self.host.target().region.type_uuid)

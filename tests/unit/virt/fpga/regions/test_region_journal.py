@@ -14,14 +14,17 @@ import dataclasses
 import datetime
 import json
 import pathlib
+import uuid
 
 import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programmable
 from nova_accel.model import programming_record
+from nova_accel.model import region_entry
 from nova_accel.virt.fpga.regions import region_journal
+from unit.virt.fpga import fpga_card
+from unit.virt.fpga import regions_case
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -32,8 +35,8 @@ SHA256 = 'a' * 64
 STARTED = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 
 
-def an_entry(step=region_journal.Step.PROGRAMMED, name='region0'):
-    return region_journal.Entry(
+def an_entry(step=region_entry.Step.PROGRAMMED, name='region0'):
+    return region_entry.RegionEntry(
         'pci_0000_81_00_0',
         step,
         programming_record.Record(
@@ -60,16 +63,16 @@ class TestRegionJournal(testtools.TestCase):
         self.directory = (
             pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'regions'
         )
-        self.journal = region_journal.RegionJournal(self.directory)
+        self.journal = region_journal.RegionJournal(self.directory, 'boot')
 
     def reopened(self):
-        return region_journal.RegionJournal(self.directory)
+        return region_journal.RegionJournal(self.directory, 'boot')
 
     def read(self, journal, name='region0'):
         return journal.read('pci_0000_81_00_0', name)
 
     def test_what_is_written_is_there_after_a_restart(self):
-        begun = an_entry(region_journal.Step.PROGRAMMING)
+        begun = an_entry(region_entry.Step.PROGRAMMING)
         ended = dataclasses.replace(
             an_entry(name='region1'),
             record=(
@@ -86,29 +89,6 @@ class TestRegionJournal(testtools.TestCase):
         self.assertEqual(ended, self.read(self.reopened(), 'region1'))
         self.assertIsNone(self.read(self.reopened(), 'region2'))
         self.assertCountEqual([begun, ended], self.reopened().entries())
-
-    def test_contents_are_those_of_what_was_programmed_alone(self):
-        self.assertEqual(
-            programmable.Contents(
-                BITSTREAM, SHA256, 'text', (FUNCTION,), owner='project'
-            ),
-            an_entry().contents,
-        )
-        for step in (region_journal.Step.PROGRAMMING, region_journal.Step.BAD):
-            self.assertIsNone(an_entry(step).contents)
-
-    def test_the_last_of_the_operators_is_remembered(self):
-        circuit = programmable.Circuit(RECORD, 'b' * 64, (FUNCTION,), None)
-        entry = dataclasses.replace(an_entry(), fallback=circuit)
-        self.journal.write(entry)
-        self.assertEqual(entry, self.read(self.reopened()))
-        self.assertEqual(circuit, entry.operators)
-        own = dataclasses.replace(entry, owner=None)
-        self.assertEqual(own.circuit, own.operators)
-        self.assertEqual(
-            circuit,
-            dataclasses.replace(own, step=region_journal.Step.BAD).operators,
-        )
 
     def test_a_damaged_file_is_replaced_when_it_is_programmed(self):
         self.journal.write(an_entry())
@@ -154,6 +134,11 @@ class TestRegionJournal(testtools.TestCase):
             ((_nobody, why),) = self.reopened().damaged()
             self.assertIn(fault, why)
 
+    def test_the_kernel_names_its_boots(self):
+        self.assertEqual(
+            region_journal.boot_id(), str(uuid.UUID(region_journal.boot_id()))
+        )
+
     def test_a_name_chooses_no_path(self):
         self.journal.write(an_entry(name='../../etc'))
         (path,) = self.directory.iterdir()
@@ -166,3 +151,109 @@ class TestRegionJournal(testtools.TestCase):
         )
         self.assertIn('cannot be written', str(error))
         self.assertIsNone(self.read(self.journal))
+
+
+class TestAttempt(regions_case.RegionsTestCase):
+    def refused(self, fault, **properties):
+        error = self.assertRaises(fault, self.program, **properties)
+        self.assertIn('region0 of 0000:81:00.0 is not prog', str(error))
+        (entry,) = self.host.journal.entries()
+        self.assertIs(region_entry.Step.BAD, entry.step)
+        self.assertIn(entry.record.failure, str(error))
+        return error
+
+    def test_a_failure_makes_the_region_bad(self):
+        self.host.card.faults = [exceptions.DeviceError('CRC error')] * 2
+        self.assertIn('CRC', str(self.refused(exceptions.DeviceError)))
+        # It may be a project's own bitstream that is at fault.
+        self.refused(exceptions.BitstreamUnusable, owner='project')
+
+    def test_it_says_the_same_as_before(self):
+        self.program()
+        error = self.refused(exceptions.DeviceError, sha256='another')
+        self.assertIn('as before', str(error))
+
+    def test_somebody_has_got_it_meanwhile(self):
+        for expected in (0, 1):
+            before = self.host.journal.entries()
+            self.assertEqual(expected, len(before))
+            answers = iter([None, exceptions.Conflict('it is in use')])
+
+            def check_free(answers=answers):
+                answer = next(answers)
+                if answer is not None:
+                    raise answer
+
+            self.assertRaises(
+                exceptions.Conflict, self.program, check_free=check_free
+            )
+            self.assertEqual(before, self.host.journal.entries())
+            self.assertEqual(expected, self.host.card.programmed)
+            self.program()
+
+
+class TestRecover(regions_case.RegionsTestCase):
+    def test_it_was_done(self):
+        self.die_while_programming()
+        self.device_says('new')
+        (record,) = self.recover()
+        self.assertIsNone(record.failure)
+        self.assertIsNotNone(record.finished_at)
+        self.assertEqual('new', self.host.known().contents.loaded)
+        # Told again, for the API may not have heard of it.
+        self.assertEqual([record], self.recover())
+
+    def test_the_device_is_in_an_error(self):
+        self.die_while_programming()
+        self.check_bad(self.recover())
+
+    def test_the_device_says_the_same(self):
+        self.program()
+        self.die_while_programming()
+        self.device_says(self.host.journal.entries()[0].loaded)
+        self.check_bad(self.recover())
+
+    def test_the_device_does_not_tell(self):
+        self.die_while_programming()
+        self.device_says('new')
+        self.check_bad(self.recover(tells_contents=False))
+
+    def test_the_host_has_lost_power(self):
+        self.die_while_programming()
+        self.device_says('as delivered')
+        self.check_bad(self.recover(boot='boot2'))
+
+    def test_the_device_is_gone(self):
+        self.die_while_programming()
+        self.device_says('new')
+        host = fpga_card.Host(self.directory)
+        host.regions.overlaid([])
+        (record,) = host.regions.recover()
+        self.assertIn('died', record.failure)
+        self.host.regions.overlaid(
+            [dataclasses.replace(fpga_card.DEVICE, regions=())]
+        )
+        self.assertEqual([], list(self.host.regions.targets()))
+
+    def test_the_disk_refuses(self):
+        self.die_while_programming()
+        self.device_says('new')
+
+        def refuse(path, text):
+            raise exceptions.DiskError('No space left on device')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.state.durable_file.write', refuse
+        ):
+            self.assertEqual([], self.recover())
+        self.assertIn('cut short', self.host.known().fault)
+        self.assertIn('stays bad', self.log.output)
+
+    def check_bad(self, records):
+        (record,) = records
+        self.assertIn('died', record.failure)
+        self.assertIn('died', self.host.known().fault)
+        (entry,) = self.host.journal.entries()
+        self.assertIs(region_entry.Step.BAD, entry.step)
+        first = self.host.published().deployables[0]
+        self.assertIn('died', first.fault)

@@ -17,8 +17,7 @@ import fixtures
 import testtools
 
 from nova_accel.model import naming
-from nova_accel.model import region_contents
-from nova_accel.virt.fpga.regions import known_types
+from nova_accel.virt.publishing import known_types
 from unit.virt.fpga import fpga_card
 
 TYPE = '5f6a2d0e-7c43-4b1f-9d0e-2b1c8a4e6f70'
@@ -53,29 +52,37 @@ class TestToldTypes(testtools.TestCase):
         return known_types.KnownTypes(self.path, boot)
 
     def known(self, memory):
-        return region_contents.remembered(UNTOLD, memory.of(UNTOLD.name))
+        (found,) = memory.remembered([UNTOLD])
+        return found
 
     def test_what_was_told_is_known_after_a_restart(self):
         self.assertIs(UNTOLD, self.known(self.reopened()))
-        self.reopened().keep([TOLD])
+        self.reopened().remembered([TOLD])
         self.assertEqual(TOLD, self.known(self.reopened()))
 
+    def test_while_a_guest_has_the_whole_card(self):
+        """The next one comes before the host looks again."""
+        memory = self.reopened()
+        self.assertEqual((TOLD,), memory.remembered([TOLD]))
+        for _look in range(2):
+            self.assertEqual(TOLD, self.known(memory))
+
     def test_not_after_a_boot(self):
-        self.reopened().keep([TOLD])
+        self.reopened().remembered([TOLD])
         self.assertIs(UNTOLD, self.known(self.reopened('boot2')))
 
     def test_a_device_that_is_gone_is_forgotten(self):
-        self.reopened().keep([TOLD])
-        self.reopened().keep([])
+        self.reopened().remembered([TOLD])
+        self.reopened().remembered([])
         self.assertIs(UNTOLD, self.known(self.reopened()))
 
     def test_nothing_new_is_not_written(self):
         memory = self.reopened()
-        memory.keep([UNTOLD])
+        memory.remembered([UNTOLD])
         self.assertFalse(self.path.exists())
-        memory.keep([TOLD])
+        memory.remembered([TOLD])
         self.path.unlink()
-        memory.keep([TOLD])
+        memory.remembered([TOLD])
         self.assertFalse(self.path.exists())
 
     def test_a_disk_that_refuses_fails_nothing(self):
@@ -83,11 +90,11 @@ class TestToldTypes(testtools.TestCase):
         self.path /= 'types.json'
         memory = self.reopened()
         self.path.parent.rmdir()
-        memory.keep([TOLD])
+        memory.remembered([TOLD])
         self.assertEqual(TOLD, self.known(memory))
         self.assertIn('cannot be written', self.log.output)
         self.path.parent.mkdir()
-        memory.keep([TOLD])
+        memory.remembered([TOLD])
         self.assertEqual(TOLD, self.known(self.reopened()))
 
     def test_a_damaged_file_is_an_empty_one(self):
@@ -99,5 +106,5 @@ class TestToldTypes(testtools.TestCase):
             '{"boot_id": "boot1", "types": {"a": {"b": 7}}}',
         ):
             self.path.write_text(content)
-            self.assertEqual({}, self.reopened().of('a'))
+            self.assertIs(UNTOLD, self.known(self.reopened()))
         self.assertEqual(5, self.log.output.count(str(self.path)))

@@ -12,14 +12,13 @@
 
 import dataclasses
 
-import fixtures
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
 from nova_accel.model import region_contents
-from nova_accel.virt.fpga.programming import region_request
+from nova_accel.model import region_request
 from unit.virt.fpga import fpga_card
 
 IMAGE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -30,12 +29,12 @@ FUNCTIONS = {
 
 
 class TestOf(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.host = fpga_card.Host(self.useFixture(fixtures.TempDir()).path)
+    regions = tuple(
+        (fpga_card.DEVICE, region) for region in fpga_card.DEVICE.regions
+    )
 
     def of(self, *arqs, **properties):
-        return region_request.of(arqs, self.host.regions.targets(), properties)
+        return region_request.of(arqs, self.regions, properties)
 
     def test_each_region_once(self):
         first, second = self.of(
@@ -47,9 +46,9 @@ class TestOf(testtools.TestCase):
             (fpga_bitstream.Wanted(IMAGE), 'region1', None, 'region0'),
             (
                 first.wanted,
-                first.target.region.name,
+                first.region.name,
                 second.wanted,
-                second.target.region.name,
+                second.region.name,
             ),
         )
 
@@ -58,7 +57,7 @@ class TestOf(testtools.TestCase):
         arq = fpga_card.an_arq()
         (request,) = self.of(arq, **properties)
         self.assertEqual(fpga_bitstream.Wanted(IMAGE), request.wanted)
-        self.host.regions.overlaid([])
+        self.regions = ()
         self.assertEqual([], self.of(arq, **properties))
         self.assertRaises(
             exceptions.DeviceError, self.of, fpga_card.wants(IMAGE)

@@ -25,7 +25,7 @@ NO_IMAGE = '0e0d9d3a-7a4e-4a59-8d3b-1b8f0a5c11aa'
 
 class TestPut(programming_case.ProgrammingTestCase):
     def put(self, bitstream_id=None, name='region0'):
-        self.host.stock.put(
+        self.host.programmer.stock(
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
             ),
@@ -197,7 +197,7 @@ class TestBlank(programming_case.ProgrammingTestCase):
 
     def clean(self, bitstream_id=None, blank=None):
         handle = next(iter(fpga_card.DEVICE.handles))
-        self.host.stock.blank(
+        self.host.programmer.clean(
             dataclasses.replace(
                 handle, cleaning=('program', blank or self.blank_one)
             ),

@@ -70,22 +70,28 @@ class KnownTypes:
         """The fault of the file, if it was damaged at the last start."""
         return [(None, why) for why in self._file.damaged]
 
-    def of(self, device_name: str) -> _Types:
-        """The types that the regions of a device told last."""
-        return self._file.value.get(device_name, {})
+    def remembered(
+        self, devices: Iterable[hardware.Device]
+    ) -> tuple[hardware.Device, ...]:
+        """Devices with the types that their regions told last.
 
-    def keep(self, devices: Iterable[hardware.Device]) -> None:
-        """Remember the types of these devices, and of no others.
-
-        Nothing is written if nothing is new. Does not raise.
+        The types of these devices are remembered from now on, and of no
+        others. Nothing is written if nothing is new. Does not raise.
         """
+        found = tuple(
+            region_contents.remembered(
+                device, self._file.value.get(device.name, {})
+            )
+            for device in devices
+        )
         self._file.write(
             {
                 device.name: told
-                for device in devices
+                for device in found
                 if (told := region_contents.told_types(device))
             }
         )
+        return found
 
     def _from_json(self, value: Any) -> _OfDevices:
         field = decoding.Fields(value)

@@ -24,6 +24,7 @@ from nova_accel.api.schemas import host as schemas
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
 from nova_accel.model import hardware
+from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
@@ -82,6 +83,7 @@ class PublishableTestCase(testtools.TestCase):
         report = json.loads(
             json.dumps(
                 {
+                    host_contract.KEY: host_contract.NEWEST,
                     'node_uuid': NODE_UUID,
                     'service_host': NODE,
                     'digest': 'd',

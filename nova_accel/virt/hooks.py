@@ -39,7 +39,7 @@ class Hooks(_Extended):
     _resuming: set[str]
 
     @property
-    def _held(self) -> holdings.Held:
+    def _held(self) -> holdings.Holdings:
         return self._accelerators.attachments.held
 
     def _unbinding(

@@ -15,7 +15,8 @@
 The source keeps what the server has, in the role ``old``. The destination,
 which may be the same host, acquires what the new flavor asks for, in the role
 ``active``. A confirm releases the old accelerators. A revert releases the new
-ones when Nova destroys their guest, and makes the old ones active again.
+ones when Nova destroys their guest, and makes the old ones active again. If
+Nova does not call the source's driver then, :mod:`.holding.reconcile` does so.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.virt import faults
 from nova_accel.virt import hooks
-from nova_accel.virt.holding import kept_at_source
+from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import nova_tree
 
 
@@ -116,7 +117,7 @@ class MigrationMixin(hooks.Hooks):
         # migrating when nova-compute died. The server's accelerators may not
         # have been set aside yet.
         with faults.as_unavailable():
-            kept_at_source.restore(
+            restore(
                 self._accelerators.attachments,
                 instance.uuid,
                 instance.task_state == task_states.RESIZE_REVERTING,
@@ -148,7 +149,7 @@ class MigrationMixin(hooks.Hooks):
     ) -> None:
         # Nova advises a hard reboot after a revert that failed.
         with faults.as_unavailable():
-            kept_at_source.restore_reverted(
+            restore_reverted(
                 self._accelerators.attachments,
                 instance,
                 self._accelerators.node.service_host,
@@ -187,3 +188,39 @@ class MigrationMixin(hooks.Hooks):
                 instance.uuid, arq_types.Role.OLD, arq_types.Role.ACTIVE
             )
             raise
+
+
+def restore(
+    attachments: attaching.Attachments,
+    instance_uuid: str,
+    is_reverted: bool = False,
+) -> None:
+    """Make old accelerators active again, unless there are active ones.
+
+    :param is_reverted: replace active ones. After a revert on one host they
+        are those of the destination, which it could not release
+    :raises DeviceError: a device that was active before is stuck.
+    """
+    if is_reverted or not attachments.held.has(instance_uuid):
+        attachments.move(
+            instance_uuid, arq_types.Role.OLD, arq_types.Role.ACTIVE
+        )
+
+
+def restore_reverted(
+    attachments: attaching.Attachments,
+    instance: objects.Instance,
+    service_host: str,
+) -> None:
+    """:func:`restore`, if a revert brought the instance back and failed.
+
+    :raises DeviceError: a device that was active before is stuck.
+    """
+    # Nova forgets the old flavor at the end of a revert, also if the revert
+    # failed. It keeps the old flavor if a resize fails on the destination.
+    if (
+        attachments.held.has(instance.uuid, arq_types.Role.OLD)
+        and instance.host == service_host
+        and instance.old_flavor is None
+    ):
+        restore(attachments, instance.uuid)

@@ -57,11 +57,10 @@ from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import left_mdevs
+from nova_accel.virt.holding import mdevs
 from nova_accel.virt.holding import plugging
-from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
 from nova_accel.virt.holding import taking_over
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
@@ -73,6 +72,7 @@ from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
 from nova_accel.virt.publishing import publication
 from nova_accel.virt.publishing import published_traits
+from nova_accel.virt.publishing import units_in_use
 
 CONF = conf.CONF
 
@@ -111,7 +111,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     common.hardware.virtual_functions.make(common.hardware.specs)
     common.fabric.begin()
     holding.attachments.finish_interrupted()
-    lost_mdevs = provisioning.Provisioning(
+    lost_mdevs = mdevs.LostMdevs(
         common.api,
         holding.attachments,
         {mdev.uuid for mdev in common.hardware.node_devices.mdevs()},
@@ -169,7 +169,7 @@ class _Common:
     cycle: periodic_work.Cycle
     files: damaged_files.DamagedFiles
     journal: attach_journal.Journal
-    held: holdings.Held
+    held: holdings.Holdings
     fabric: no_fabric.NoFabric
 
 
@@ -186,7 +186,7 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
     board = host_view.Board(host_view.View(node.uuid))
     files = damaged_files.DamagedFiles(board.findings)
     journal = files.of_journal(attach_journal.Journal(state / node.nodename))
-    held = holdings.Held(journal)
+    held = holdings.Holdings(journal)
     return _Common(
         node,
         state,
@@ -313,7 +313,7 @@ def _holding(
         common.journal,
         common.held,
         common.api,
-        plugging.Plugs(
+        plugging.Devices(
             common.node.nodename,
             common.board,
             hardware.drivers,
@@ -403,7 +403,7 @@ def _steps(
     fpgas: _Fpgas,
     holding: _Holding,
     publishing: _Publishing,
-    lost_mdevs: provisioning.Provisioning,
+    lost_mdevs: mdevs.LostMdevs,
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
     return (

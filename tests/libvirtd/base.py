@@ -45,9 +45,9 @@ from nova_accel.model import pci_address
 from nova_accel.privileged import pci_attributes
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import holdings
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers
+from nova_accel.virt.publishing import units_in_use
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
@@ -127,7 +127,7 @@ class HostTestCase(testtools.TestCase):
             self.specs(*lines),
             self.claims,
             units_in_use.UnitsInUse(
-                holdings.Held(attach_journal.Journal(self.journal)),
+                holdings.Holdings(attach_journal.Journal(self.journal)),
                 self.guests,
                 host_view.Board(host_view.View()),
             ).look,

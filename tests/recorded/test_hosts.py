@@ -46,12 +46,12 @@ from nova_accel.model import hardware
 from nova_accel.model import host_contract
 from nova_accel.model import provider_layout
 from nova_accel.model import publishable
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import link_memory
+from nova_accel.virt.publishing import units_in_use
 from recorded import recordings
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'

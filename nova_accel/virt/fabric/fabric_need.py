@@ -71,7 +71,7 @@ class Need:
     def __init__(
         self,
         board: host_view.Board,
-        held: holdings.Held,
+        held: holdings.Holdings,
         guests: all_guests.Guests,
     ) -> None:
         self._board = board

@@ -64,9 +64,9 @@ class Attachments:
         self,
         nodename: str,
         journal: attach_journal.Journal,
-        held: holdings.Held,
+        held: holdings.Holdings,
         api: accelerator_api.AcceleratorApi,
-        plugs: plugging.Plugs,
+        devices: plugging.Devices,
         cleaner: cleaning.Cleaner,
         findings: host_findings.Findings,
     ) -> None:
@@ -74,11 +74,11 @@ class Attachments:
         self._nodename = nodename
         self._journal = journal
         self._api = api
-        self._plugs = plugs
+        self._devices = devices
         self._cleaner = cleaner
         self._late = late_releases.LateReleases(findings)
-        self._moves = role_changes.RoleChanges(journal, api, self._plugs)
-        self._releases = releases.Releases(journal, api, plugs, cleaner)
+        self._moves = role_changes.RoleChanges(journal, api, self._devices)
+        self._releases = releases.Releases(journal, api, devices, cleaner)
         self._mending = mending.Mending(
             journal, api, self._hold_again, findings
         )
@@ -207,7 +207,7 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             for arq in self.held.arqs_of(instance_uuid):
-                self._plugs.check_migratable(arq)
+                self._devices.check_migratable(arq)
             self._moves.tell(instance_uuid)
 
     def migration_facts(
@@ -218,7 +218,7 @@ class Attachments:
         :returns: address of a PCI function -> its facts, if it has any
         :raises DeviceError: one cannot be learnt, or a device is gone.
         """
-        return self._plugs.migration_facts(
+        return self._devices.migration_facts(
             self.held.arqs_of(instance_uuid, role),
             are_plugged=role is not arq_types.Role.INCOMING,
         )
@@ -233,7 +233,7 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             arqs = self.held.arqs_of(instance_uuid, role)
-            self._plugs.plug_all(arqs)
+            self._devices.plug_all(arqs)
             return arqs
 
     def move(
@@ -373,9 +373,9 @@ class Attachments:
 
         :raises DeviceError: it refused.
         """
-        with self._plugs.locked(handle):
+        with self._devices.locked(handle):
             if all(arq.handle.uuid != handle.uuid for arq in self.held.arqs()):
-                self._plugs.unplug(handle)
+                self._devices.unplug(handle)
 
     def follow(self, move: reshape.Move) -> None:
         """Journal that Placement has moved a unit to another provider.
@@ -433,7 +433,7 @@ class Attachments:
                 arq for arq in entry.arqs if arq.handle.uuid not in kept
             )
             try:
-                self._plugs.unplug_all(replaced)
+                self._devices.unplug_all(replaced)
             except exceptions.DeviceError:
                 self._journal.write(
                     dataclasses.replace(

@@ -80,7 +80,7 @@ class Cleaner:
         board: host_view.Board,
         drivers: Mapping[str, base.Driver],
         guests: all_guests.Guests,
-        held: holdings.Held,
+        held: holdings.Holdings,
         blank: Callable[[attach_handle.AttachHandle, str | None], None],
         hurry: Callable[[], None],
     ) -> None:

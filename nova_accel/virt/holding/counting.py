@@ -36,7 +36,7 @@ from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.virt.holding import holdings
-from nova_accel.virt.holding import next_time
+from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
 
@@ -75,7 +75,10 @@ class Counting:
     """
 
     def __init__(
-        self, service_host: str, held: holdings.Held, board: host_view.Board
+        self,
+        service_host: str,
+        held: holdings.Holdings,
+        board: host_view.Board,
     ) -> None:
         self._service_host = service_host
         self._held = held
@@ -200,7 +203,7 @@ class Counting:
             uuid,
             instance_uuid=uuid,
         )
-        with next_time.next_time(
+        with retries.retry_later(
             f'What instance {uuid} lacks is reserved'
         ) as tried:
             our_allocations.give(
@@ -237,7 +240,7 @@ class Counting:
                 f'of this host is taken away, {found[consumer]}: {resources}'
             )
             LOG.warning(words)
-            with next_time.next_time(
+            with retries.retry_later(
                 f'Consumer {consumer} still has it'
             ) as tried:
                 our_allocations.take_away(consumer, resources)

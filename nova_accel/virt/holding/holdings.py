@@ -19,7 +19,7 @@ from nova_accel.virt.holding import attach_journal
 _Step = attach_journal.Step
 
 
-class Held:
+class Holdings:
     """Answers from the journal of one host, and changes nothing."""
 
     def __init__(self, journal: attach_journal.Journal) -> None:

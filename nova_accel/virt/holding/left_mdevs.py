@@ -21,7 +21,7 @@ from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
 from nova_accel.model import finding
 from nova_accel.virt.holding import holdings
-from nova_accel.virt.holding import next_time
+from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class LeftMdevs:
         self,
         node_devices: libvirt_devices.NodeDevices,
         guests: all_guests.Guests,
-        held: holdings.Held,
+        held: holdings.Holdings,
     ) -> None:
         self._node_devices = node_devices
         self._guests = guests
@@ -66,7 +66,7 @@ class LeftMdevs:
                 f'The mediated device {uuid} of {there[uuid]} is destroyed: '
                 'Cyborg has left it, and nobody has it'
             )
-            with next_time.next_time(
+            with retries.retry_later(
                 f'The mediated device {uuid} is still there'
             ) as tried:
                 self._node_devices.destroy_mdev(uuid)

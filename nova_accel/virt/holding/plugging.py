@@ -30,7 +30,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import host_view
 
 
-class Plugs:
+class Devices:
     """The devices of one host, and their drivers.
 
     :param drivers: name -> device driver

@@ -42,7 +42,7 @@ from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import counting
-from nova_accel.virt.holding import next_time
+from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class Reconciler:
         Does not raise: a comparison or repair that fails is left to the next
         pass.
         """
-        with next_time.next_time(_NOT_COMPARED) as tried:
+        with retries.retry_later(_NOT_COMPARED) as tried:
             if self._is_due():
                 self._repair_and_tell()
                 self._compared_at = time.monotonic()
@@ -233,7 +233,7 @@ class Reconciler:
         :param sentence: says what a failure means
         """
         found: list[finding.Finding] = []
-        with next_time.next_time(sentence) as tried:
+        with retries.retry_later(sentence) as tried:
             for each in compare():
                 found.append(each)
         if not tried.is_done and tried.fault is None:
@@ -246,7 +246,7 @@ class Reconciler:
         found: list[finding.Finding] = []
         for repair in host.repairs():
             self._log(repair)
-            with next_time.next_time(
+            with retries.retry_later(
                 'The accelerators of instance '
                 f'{repair.binding.instance_uuid} are as before'
             ) as tried:
@@ -260,13 +260,13 @@ class Reconciler:
         damaged = sorted(self._attachments.held.damaged())
         listed = self._api.bindings() if damaged else ()
         for uuid in damaged:
-            with next_time.next_time(
+            with retries.retry_later(
                 f'The journal of instance {uuid} stays damaged'
             ):
                 self._attachments.mend(uuid, listed)
 
     def _of_repair(
-        self, repair: drift.Repair, tried: next_time.Try
+        self, repair: drift.Repair, tried: retries.Try
     ) -> list[finding.Finding]:
         binding = repair.binding
         words = (
@@ -419,7 +419,7 @@ class Reconciler:
                 'destroyed: it is ours and nobody has it'
             )
             LOG.warning(words)
-            with next_time.next_time(
+            with retries.retry_later(
                 f'The mediated device {uuid} is still there'
             ) as tried:
                 self._attachments.unplug_unheld(handles[uuid])

@@ -34,7 +34,7 @@ def of(
 
     :param entry: has what the API gives to its instance
     :param taken: attach handle uuid -> the instance that has it, as
-        :meth:`nova_accel.virt.holding.holdings.Held.by_others` says
+        :meth:`nova_accel.virt.holding.holdings.Holdings.by_others` says
     """
     refusal = exceptions.Conflict(
         '; '.join(

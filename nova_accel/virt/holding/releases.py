@@ -41,12 +41,12 @@ class Releases:
         self,
         journal: attach_journal.Journal,
         api: accelerator_api.AcceleratorApi,
-        plugs: plugging.Plugs,
+        devices: plugging.Devices,
         cleaner: cleaning.Cleaner,
     ) -> None:
         self._journal = journal
         self._api = api
-        self._plugs = plugs
+        self._devices = devices
         self._cleaner = cleaner
         # To be released, with their attempts; a full disk keeps no journal.
         self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
@@ -68,7 +68,7 @@ class Releases:
         self._unreleased[binding] = entry.attempt
         self._journal.write(dataclasses.replace(entry, step=_Step.RELEASING))
         # The device must be free before the next tenant can get its handle.
-        self._plugs.unplug_all(entry.arqs)
+        self._devices.unplug_all(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
             self._free(entry.instance_uuid, role, entry.attempt)
         # The cleaner is told while the journal still reserves them.

@@ -36,18 +36,18 @@ _Step = attach_journal.Step
 class RoleChanges:
     """The moves of one host's bindings.
 
-    :param plugs: unplugs the devices of a binding that is replaced
+    :param devices: unplugs the devices of a binding that is replaced
     """
 
     def __init__(
         self,
         journal: attach_journal.Journal,
         api: accelerator_api.AcceleratorApi,
-        plugs: plugging.Plugs,
+        devices: plugging.Devices,
     ) -> None:
         self._journal = journal
         self._api = api
-        self._plugs = plugs
+        self._devices = devices
 
     def move(
         self,
@@ -66,7 +66,7 @@ class RoleChanges:
         replaced = self._journal.read(instance_uuid, target)
         if replaced is not None:
             moving = {arq.handle.uuid for arq in entry.arqs}
-            self._plugs.unplug_all(
+            self._devices.unplug_all(
                 arq for arq in replaced.arqs if arq.handle.uuid not in moving
             )
         # If the API has not heard of the last move, it knows the role before.

@@ -35,7 +35,7 @@ from nova_accel.model import taking_over
 from nova_accel.virt import server_request
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import left_mdevs
-from nova_accel.virt.holding import next_time
+from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class TakingOver:
         Does not raise: what fails is left to the next cycle.
         """
         findings = self._board.findings
-        with next_time.next_time(NOT_TAKEN_OVER) as tried:
+        with retries.retry_later(NOT_TAKEN_OVER) as tried:
             findings.put(_PART, list(self._go_on()) if self._waiting() else ())
         findings.put(f'{_PART}, as a whole', tried.failure(NOT_TAKEN_OVER))
 
@@ -156,7 +156,7 @@ class TakingOver:
                 f'The mediated device {handle.uuid} of {handle.address} is '
                 'destroyed, unless it is held: its server is gone'
             )
-            with next_time.next_time(
+            with retries.retry_later(
                 f'The mediated device {handle.uuid} is still there'
             ) as tried:
                 self._guests.check_unused(handle)
@@ -179,7 +179,7 @@ class TakingOver:
             ]
             if not some:
                 continue
-            with next_time.next_time(
+            with retries.retry_later(
                 f'The accelerators of instance {instance_uuid} ({role}) are '
                 'not taken over'
             ) as tried:

@@ -37,8 +37,8 @@ from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region_types
 from nova_accel.model.links import link_sets
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import last_answers
+from nova_accel.virt.publishing import units_in_use
 
 #: How many functions with the same reason a text names.
 _MAX_NAMED = 3
@@ -84,7 +84,7 @@ def discover(
     it away.
 
     :param look_at_guests: tells which devices are not free, see
-        :meth:`nova_accel.virt.holding.units_in_use.UnitsInUse.look`
+        :meth:`nova_accel.virt.publishing.units_in_use.UnitsInUse.look`
     :param find_host_use: looks which devices the host itself uses
     :param answers: those of the last look, kept for the next one
     :raises DeviceError: libvirt does not list its devices, or guests.

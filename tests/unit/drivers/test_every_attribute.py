@@ -22,9 +22,9 @@ from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import nova_claims
 from nova_accel.testing import driver_conformance
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers
+from nova_accel.virt.publishing import units_in_use
 from unit.drivers import failing_files
 from unit.drivers import test_ascend
 from unit.drivers import test_fpga_dfl

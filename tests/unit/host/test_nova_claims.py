@@ -26,9 +26,9 @@ from nova_accel.host import nova_claims
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers
+from nova_accel.virt.publishing import units_in_use
 from unit.host import claimed_host
 from unit.host.claimed_host import an_entry
 from unit.host.claimed_host import CHIP

@@ -21,9 +21,9 @@ from nova_accel.model import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
-from nova_accel.virt.holding import units_in_use
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers
+from nova_accel.virt.publishing import units_in_use
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 

@@ -24,6 +24,7 @@ from nova_accel.model import naming
 from nova_accel.virt import migration
 from nova_accel.virt import server_request
 
+INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
 ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
@@ -31,7 +32,7 @@ ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
 
 def an_instance(profile='gpu', task_state=None, host='here'):
     return types.SimpleNamespace(
-        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
+        uuid=INSTANCE,
         host=host,
         task_state=task_state,
         old_flavor=None,
@@ -46,8 +47,10 @@ def an_instance(profile='gpu', task_state=None, host='here'):
 class Attachments:
     """Of one instance: role -> what it holds."""
 
-    def __init__(self):
-        self.roles = {}
+    def __init__(self, **held):
+        self.roles = {
+            arq_types.Role(role): what for role, what in held.items()
+        }
         self.held = self
         self.stuck = False
 
@@ -296,3 +299,41 @@ class TestMigrationMixin(testtools.TestCase):
             None, an_instance(task_state=migrating, host='there'), None
         )
         self.assert_held()
+
+
+class TestRestore(testtools.TestCase):
+    def test_what_was_set_aside_is_active(self):
+        attachments = Attachments(old=1)
+        migration.restore(attachments, INSTANCE)
+        self.assertEqual({ACTIVE: 1}, attachments.roles)
+
+    def test_what_is_active_stays_so(self):
+        attachments = Attachments(active=2, old=1)
+        migration.restore(attachments, INSTANCE)
+        self.assertEqual({ACTIVE: 2, OLD: 1}, attachments.roles)
+
+    def test_what_is_active_after_a_revert_was_not_released(self):
+        attachments = Attachments(active=2, old=1)
+        migration.restore(attachments, INSTANCE, is_reverted=True)
+        self.assertEqual({ACTIVE: 1}, attachments.roles)
+
+    def restored(self, **fields):
+        attachments = Attachments(old=1)
+        migration.restore_reverted(
+            attachments,
+            types.SimpleNamespace(
+                **{
+                    'uuid': INSTANCE,
+                    'host': 'here',
+                    'old_flavor': None,
+                    **fields,
+                }
+            ),
+            'here',
+        )
+        return ACTIVE in attachments.roles
+
+    def test_only_what_a_revert_brought_back(self):
+        self.assertTrue(self.restored())
+        self.assertFalse(self.restored(host='there'))
+        self.assertFalse(self.restored(old_flavor=object()))

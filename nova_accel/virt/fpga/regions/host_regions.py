@@ -53,7 +53,7 @@ class Regions:
         self,
         journal: region_journal.RegionJournal,
         drivers: Mapping[str, base.Driver],
-        held: holdings.Held,
+        held: holdings.Holdings,
         changed: Callable[[], None],
     ) -> None:
         self._journal = journal

@@ -202,7 +202,7 @@ class Users:
 
     def __init__(
         self,
-        held: holdings.Held,
+        held: holdings.Holdings,
         guests: all_guests.Guests,
         server: Callable[[str], programming_record.Holder],
     ) -> None:

@@ -128,9 +128,9 @@ class TestAttachments(testtools.TestCase):
         return attaching.Attachments(
             HOST,
             entries,
-            holdings.Held(entries),
+            holdings.Holdings(entries),
             self.api.client(HOST),
-            plugging.Plugs(
+            plugging.Devices(
                 HOST,
                 self,
                 {'fake': self.driver},

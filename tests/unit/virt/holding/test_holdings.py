@@ -47,13 +47,13 @@ def an_arq(uuid):
 A, B, C, D = (an_arq(uuid) for uuid in 'abcd')
 
 
-class TestHeld(testtools.TestCase):
+class TestHoldings(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.journal = attach_journal.Journal(
             pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         )
-        self.held = holdings.Held(self.journal)
+        self.held = holdings.Holdings(self.journal)
         for instance, role, step, arqs in (
             ('i1', ACTIVE, Step.HELD, (A,)),
             ('i1', OLD, Step.HELD, (B,)),

@@ -36,7 +36,7 @@ class _Driver(types.SimpleNamespace):
     __hash__ = object.__hash__
 
 
-class TestPlugs(testtools.TestCase):
+class TestDevices(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.calls = []
@@ -55,7 +55,7 @@ class TestPlugs(testtools.TestCase):
         )
         self.faulty = frozenset()
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
-        self.plugs = plugging.Plugs(
+        self.devices = plugging.Devices(
             'compute-1',
             types.SimpleNamespace(view=self.view),
             {'fake': self.driver},
@@ -64,9 +64,9 @@ class TestPlugs(testtools.TestCase):
         )
 
     def test_the_driver_of_the_device_does_it(self):
-        self.plugs.plug(ARQ)
-        self.plugs.check_migratable(ARQ)
-        self.plugs.unplug(HANDLE)
+        self.devices.plug(ARQ)
+        self.devices.check_migratable(ARQ)
+        self.devices.unplug(HANDLE)
         self.assertEqual(
             [
                 ('plug', HANDLE),
@@ -82,14 +82,14 @@ class TestPlugs(testtools.TestCase):
             'handle': dataclasses.replace(HANDLE, live_migratable=False)
         }
         error = self.assertRaises(
-            exceptions.DeviceError, self.plugs.check_migratable, ARQ
+            exceptions.DeviceError, self.devices.check_migratable, ARQ
         )
         self.assertIn('"live_migratable": false', str(error))
         self.assertEqual([], self.calls)
         self.view.handles = {
             'handle': dataclasses.replace(HANDLE, live_migratable=True)
         }
-        self.plugs.check_migratable(ARQ)
+        self.devices.check_migratable(ARQ)
         ((_name, told),) = self.calls
         self.assertIs(True, told.live_migratable)
 
@@ -97,7 +97,7 @@ class TestPlugs(testtools.TestCase):
         self.view.handles = {
             'handle': dataclasses.replace(HANDLE, vgpu_params='enable_uvm=1')
         }
-        self.plugs.plug(ARQ)
+        self.devices.plug(ARQ)
         ((_name, told),) = self.calls
         self.assertEqual('enable_uvm=1', told.vgpu_params)
 
@@ -111,7 +111,7 @@ class TestPlugs(testtools.TestCase):
         for are_plugged, told in ((True, None), (False, 'enable_uvm=1')):
             self.assertEqual(
                 {str(HANDLE.address): {'told': told}},
-                self.plugs.migration_facts([ARQ], are_plugged),
+                self.devices.migration_facts([ARQ], are_plugged),
             )
 
     def test_a_driver_is_asked_once_for_all_facts(self):
@@ -135,7 +135,7 @@ class TestPlugs(testtools.TestCase):
         self.driver.migration_facts = migration_facts
         self.assertEqual(
             {str(each.address): {'uuid': each.uuid} for each in handles},
-            self.plugs.migration_facts(
+            self.devices.migration_facts(
                 [dataclasses.replace(ARQ, handle=each) for each in handles],
                 True,
             ),
@@ -144,24 +144,24 @@ class TestPlugs(testtools.TestCase):
 
     def test_a_device_that_is_gone(self):
         self.view.drivers = {}
-        for method in (self.plugs.plug, self.plugs.check_migratable):
+        for method in (self.devices.plug, self.devices.check_migratable):
             error = self.assertRaises(exceptions.DeviceError, method, ARQ)
             self.assertIn('is gone from compute-1', str(error))
         # Nothing of it is left to be unplugged.
-        self.plugs.unplug(HANDLE)
+        self.devices.unplug(HANDLE)
         self.assertEqual([('let_go', 'handle')], self.calls)
 
     def test_the_one_after_one_that_refuses_stays_plugged(self):
         def refuse(handle):
             raise exceptions.DeviceError('stuck')
 
-        self.plugs.unplug_all([ARQ, ARQ])
+        self.devices.unplug_all([ARQ, ARQ])
         self.assertEqual(
             [('let_go', 'handle'), ('unplug', HANDLE)] * 2, self.calls
         )
         self.driver.unplug = refuse
         self.assertRaises(
-            exceptions.DeviceError, self.plugs.unplug_all, [ARQ, ARQ]
+            exceptions.DeviceError, self.devices.unplug_all, [ARQ, ARQ]
         )
 
     def test_another_device_at_its_address(self):
@@ -170,13 +170,15 @@ class TestPlugs(testtools.TestCase):
                 'handle', HANDLE.address, identity='S2'
             )
         }
-        for method in (self.plugs.plug, self.plugs.check_migratable):
+        for method in (self.devices.plug, self.devices.check_migratable):
             self.assertRaises(exceptions.DeviceError, method, ARQ)
         self.assertEqual([], self.calls)
 
     def test_a_device_that_does_not_answer(self):
         self.sysfs.lose(HANDLE.address)
-        error = self.assertRaises(exceptions.DeviceError, self.plugs.plug, ARQ)
+        error = self.assertRaises(
+            exceptions.DeviceError, self.devices.plug, ARQ
+        )
         self.assertIn('0000:81:00.0 does not answer', str(error))
         self.assertEqual([], self.calls)
 
@@ -188,19 +190,19 @@ class TestPlugs(testtools.TestCase):
             handle=dataclasses.replace(HANDLE, further_functions=(other,)),
         )
         error = self.assertRaises(
-            exceptions.DeviceError, self.plugs.check, arq
+            exceptions.DeviceError, self.devices.check, arq
         )
         self.assertIn('0000:81:00.1 does not answer', str(error))
 
     def test_a_device_that_is_lost_while_it_is_plugged(self):
         self.driver.plug = lambda handle: self.sysfs.lose(handle.address)
-        self.assertRaises(exceptions.DeviceError, self.plugs.plug, ARQ)
+        self.assertRaises(exceptions.DeviceError, self.devices.plug, ARQ)
 
     def test_a_lost_device_is_given_back_once_it_is_published_as_faulty(self):
         self.sysfs.lose(HANDLE.address)
-        self.assertRaises(exceptions.DeviceError, self.plugs.unplug, HANDLE)
+        self.assertRaises(exceptions.DeviceError, self.devices.unplug, HANDLE)
         self.faulty = frozenset({'handle'})
-        self.plugs.unplug(HANDLE)
+        self.devices.unplug(HANDLE)
         self.faulty = frozenset()
         self.sysfs.revive(HANDLE.address, '10de')
-        self.plugs.unplug(HANDLE)
+        self.devices.unplug(HANDLE)

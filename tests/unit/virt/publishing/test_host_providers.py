@@ -117,7 +117,7 @@ class ProvidersTestCase(testtools.TestCase):
         self.attachments = attaching.Attachments(
             NODE,
             self.journal,
-            holdings.Held(self.journal),
+            holdings.Holdings(self.journal),
             None,
             None,
             self,

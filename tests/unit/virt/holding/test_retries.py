@@ -17,18 +17,18 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import finding
-from nova_accel.virt.holding import next_time
+from nova_accel.virt.holding import retries
 
 KIND = finding.Kind.MDEV
 
 
-class TestNextTime(testtools.TestCase):
+class TestRetryLater(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
 
     def tried(self, error=None):
-        with next_time.next_time('It is not destroyed') as tried:
+        with retries.retry_later('It is not destroyed') as tried:
             if error is not None:
                 raise error
         return tried

@@ -32,7 +32,7 @@ from nova_accel.virt.holding import attaching
 LOG = logging.getLogger(__name__)
 
 
-class Provisioning:
+class LostMdevs:
     """The devices that were missing when nova-compute started.
 
     :param mdevs: the uuids of the mediated devices that exist

@@ -22,7 +22,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.model import pci_address
-from nova_accel.virt.holding import units_in_use
+from nova_accel.virt.publishing import units_in_use
 
 PARENT = pci_address.PciAddress(0, 0x81, 0, 0)
 FUNCTION = '0000:82:00.1'

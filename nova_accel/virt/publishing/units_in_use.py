@@ -55,7 +55,7 @@ class UnitsInUse:
 
     def __init__(
         self,
-        held: holdings.Held,
+        held: holdings.Holdings,
         guests: all_guests.Guests,
         board: host_view.Board,
     ) -> None:

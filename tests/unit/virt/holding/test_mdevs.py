@@ -20,7 +20,7 @@ from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
 from nova_accel.model import pci_address
-from nova_accel.virt.holding import provisioning
+from nova_accel.virt.holding import mdevs
 
 
 def an_arq(name, mdev_type='nvidia-11'):
@@ -84,7 +84,7 @@ class Api:
         self.failed.append(sorted(failed))
 
 
-class TestProvisioning(testtools.TestCase):
+class TestLostMdevs(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -96,9 +96,9 @@ class TestProvisioning(testtools.TestCase):
             third=(an_arq('e', None),),
         )
 
-    def start(self, *mdevs):
-        return provisioning.Provisioning(
-            self.api, self.attachments, mdevs, self.findings
+    def start(self, *existing):
+        return mdevs.LostMdevs(
+            self.api, self.attachments, existing, self.findings
         )
 
     def test_what_is_missing_is_made(self):

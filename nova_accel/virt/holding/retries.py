@@ -76,7 +76,7 @@ class Try:
 
 
 @contextlib.contextmanager
-def next_time(sentence: str) -> Iterator[Try]:
+def retry_later(sentence: str) -> Iterator[Try]:
     """Log a failure of the body, which is tried again in the next pass."""
     tried = Try()
     try:

@@ -51,6 +51,7 @@ from nova_accel.virt import server_request
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga.programming import region_programmer
 from nova_accel.virt.holding import attaching
+from nova_accel.virt.holding import intents
 from nova_accel.virt.publishing import publication
 
 CONF = conf.CONF
@@ -183,7 +184,9 @@ class OsAcc:
         profile = server_request.profile(instance.flavor, found)
         try:
             if profile is not None and found.ours:
-                self._attachments.adopt(instance.uuid, found.ours, is_new=True)
+                self._attachments.hold(
+                    intents.adopt(instance.uuid, found.ours, is_new=True)
+                )
             elif profile is not None and (
                 allocations or arq_types.Role.ACTIVE in taken
             ):
@@ -262,8 +265,8 @@ class OsAcc:
         self.initialize()
         owner = instance.uuid, instance.project_id
         near = self._cells.numa_nodes(instance, role)
-        self._attachments.acquire(
-            *owner, asked, allocations, role, near, is_new
+        self._attachments.hold(
+            intents.acquire(*owner, asked, allocations, role, near, is_new)
         )
 
     def ready(
@@ -286,17 +289,19 @@ class OsAcc:
             arq.uuid
             for arq in self._attachments.held.arqs_of(instance.uuid, role)
         }
-        if not held and server_request.may_ask_us(instance.flavor, found):
+        missing = set(found.ours) - held
+        is_lost = not held and server_request.may_ask_us(
+            instance.flavor, found
+        )
+        if is_lost:
             LOG.warning(
                 'The journal has no accelerators of the instance; asking '
                 'the accelerator API for them',
                 instance=instance,
             )
-            self._attachments.recover_of(instance.uuid, role)
-        missing = set(found.ours) - held
-        if missing:
-            # Nobody has adopted them, if the server was taken over.
-            self._attachments.take_over_of(instance.uuid, missing, role)
+        if is_lost or missing:
+            # No host has adopted them, if the server was taken over.
+            self._attachments.recover(instance.uuid, role, missing)
         arqs = self._ready(instance, role)
         if arqs:
             return arqs
@@ -329,13 +334,17 @@ class OsAcc:
             network_info, self._board.view.functions.union(held.values())
         )
         if named - held.keys():
-            # A guest that is taken over has them already.
-            adopt = (
-                self._attachments.adopt
-                if held or instance.vm_state == vm_states.BUILDING
-                else self._attachments.take_over_of
-            )
-            adopt(instance.uuid, sorted(named), arq_types.Role.PORT)
+            if held or instance.vm_state == vm_states.BUILDING:
+                self._attachments.hold(
+                    intents.adopt(
+                        instance.uuid, sorted(named), arq_types.Role.PORT
+                    )
+                )
+            else:
+                # A guest that is taken over has them already.
+                self._attachments.recover(
+                    instance.uuid, arq_types.Role.PORT, named
+                )
         self._ready(instance, arq_types.Role.PORT)
 
     def split(
@@ -450,7 +459,7 @@ class OsAcc:
         if not self._attachments.held.has(
             instance_uuid, arq_types.Role.ACTIVE
         ):
-            self._attachments.recover_of(instance_uuid, arq_types.Role.ACTIVE)
+            self._attachments.recover(instance_uuid)
         return self._attachments.held.has(instance_uuid, arq_types.Role.ACTIVE)
 
     def _not_held(self, instance_uuid: str) -> list[arq_types.Role]:

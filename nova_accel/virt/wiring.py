@@ -56,7 +56,6 @@ from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
-from nova_accel.virt.holding import left_mdevs
 from nova_accel.virt.holding import mdevs
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import reconcile
@@ -323,6 +322,9 @@ def _holding(
         cleaner,
         common.board.findings,
     )
+    unused = mdevs.UnusedMdevs(
+        hardware.node_devices, hardware.guests, attachments
+    )
     return _Holding(
         cleaner,
         attachments,
@@ -331,8 +333,8 @@ def _holding(
             CONF.nova_accel.reconcile_interval_s,
             common.api,
             attachments,
-            hardware.node_devices,
             hardware.guests,
+            unused,
             common.board,
             common.cycle.hurry,
         ),
@@ -341,9 +343,7 @@ def _holding(
             common.api,
             attachments,
             hardware.guests,
-            left_mdevs.LeftMdevs(
-                hardware.node_devices, hardware.guests, common.held
-            ),
+            unused,
             common.board,
         ),
     )

@@ -19,6 +19,7 @@ from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
 from nova_accel.model import host_view
 from nova_accel.virt import parts
+from nova_accel.virt.holding import mdevs
 from nova_accel.virt.holding import reconcile
 from nova_accel.virt.publishing import publication
 
@@ -40,13 +41,15 @@ def reconciler(
 
     It remembers its own passes, and not those of the cycle.
     """
+    node_devices = libvirt_devices.NodeDevices(host)
+    guests = all_guests.Guests(host)
     return reconcile.Reconciler(
         started.node.service_host,
         CONF.nova_accel.reconcile_interval_s,
         started.api,
         started.attachments,
-        libvirt_devices.NodeDevices(host),
-        all_guests.Guests(host),
+        guests,
+        mdevs.UnusedMdevs(node_devices, guests, started.attachments),
         board(started),
         started.cycle.hurry,
     )

@@ -102,26 +102,6 @@ class Entry:
             raise decoding.Malformed('arqs', 'has a device twice')
 
 
-def begun(
-    instance_uuid: str,
-    role: arq_types.Role,
-    before: Entry | None,
-    attempt: int,
-) -> Entry:
-    """The entry of an acquire that begins.
-
-    A binding that is held stays held, even if the attempt fails. A binding
-    that was being released is replaced by a new one.
-    """
-    if before is None or before.step is Step.RELEASING:
-        return Entry(instance_uuid, role, attempt, Step.ACQUIRING)
-    return dataclasses.replace(
-        before,
-        attempt=attempt,
-        step=Step.HELD if before.step is Step.HELD else Step.ACQUIRING,
-    )
-
-
 def of_binding(binding: host_binding.Binding) -> Entry:
     """The entry of a binding that only the API knows.
 
@@ -183,7 +163,7 @@ def disputed(
 class Journal:
     """The entries of one host, below ``directory``.
 
-    The accelerator API tells what a damaged entry had, see :mod:`.mending`.
+    The accelerator API knows what a damaged entry had, see :mod:`.attempts`.
     Until then the operations of its instance fail.
     """
 
@@ -221,22 +201,19 @@ class Journal:
         """
         self._files.remove(_name(entry.instance_uuid, entry.role))
 
-    def next_attempt(self, instance_uuid: str, after: int = 0) -> int:
+    def next_attempt(self, instance_uuid: str) -> int:
         """The number of the next attempt of an instance.
 
         It is greater than those of all its roles, so that a later attempt
         always has the greater number.
-
-        :param after: the number of an attempt that has no entry any more
         """
         return 1 + max(
-            after,
-            *(
+            (
                 entry.attempt
                 for entry in self.entries()
                 if entry.instance_uuid == instance_uuid
             ),
-            0,
+            default=0,
         )
 
     def entries(self) -> list[Entry]:

@@ -17,7 +17,6 @@ the API decides who owns an attach handle. Each step journals its intent
 first. :meth:`Attachments.retry` later finishes or undoes interrupted steps.
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -26,29 +25,21 @@ import contextlib
 import dataclasses
 
 from oslo_concurrency import lockutils
-from oslo_log import log as logging
 
-from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import device_profile
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
-from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
-from nova_accel.virt.holding import late_releases
-from nova_accel.virt.holding import mending
+from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import plugging
-from nova_accel.virt.holding import refusal
-from nova_accel.virt.holding import releases
+from nova_accel.virt.holding import retries
 from nova_accel.virt.holding import role_changes
-
-LOG = logging.getLogger(__name__)
 
 _Step = attach_journal.Step
 
@@ -75,128 +66,66 @@ class Attachments:
         self._journal = journal
         self._api = api
         self._devices = devices
-        self._cleaner = cleaner
-        self._late = late_releases.LateReleases(findings)
-        self._moves = role_changes.RoleChanges(journal, api, self._devices)
-        self._releases = releases.Releases(journal, api, devices, cleaner)
-        self._mending = mending.Mending(
-            journal, api, self._hold_again, findings
+        self._moves = role_changes.RoleChanges(journal, api, devices)
+        self._releases = retries.Releases(
+            journal, api, devices, cleaner, findings
+        )
+        self._attempts = attempts.Attempts(
+            nodename,
+            journal,
+            held,
+            api,
+            devices,
+            cleaner,
+            self._releases,
+            findings,
         )
 
-    def acquire(
-        self,
-        instance_uuid: str,
-        project_id: str,
-        asked: device_profile.Asked,
-        allocations: Iterable[provider_allocation.ProviderAllocation],
-        role: arq_types.Role = arq_types.Role.ACTIVE,
-        numa_nodes: frozenset[int] = frozenset(),
-        is_new: bool = False,
-    ) -> None:
-        """Bind an instance's ARQs; it keeps those that it holds already.
+    def hold(self, intent: intents.Intent) -> None:
+        """Hold ARQs for an instance, see :mod:`.intents` for the ways.
 
-        :param numa_nodes: those of the guest's cells, none if no matter
-        :param is_new: whether the limits of the project matter
-        :raises Conflict: another instance of this host has what the API gave.
+        What the API has listed is held only if the journal has nothing.
+
+        :raises Conflict: another instance of this host has a device of it.
         :raises AcceleratorError: the instance holds no more than before.
         """
-        wanted = project_id, asked, tuple(allocations), numa_nodes, is_new
-        self._hold(
-            instance_uuid,
-            role,
-            lambda attempt: self._api.acquire(
-                instance_uuid, role, attempt, *wanted
-            ),
-        )
+        with self._locked(intent.instance_uuid):
+            # Otherwise the API would give this role the ARQs that have moved
+            # to another.
+            self._moves.report(intent.instance_uuid)
+            before = self._journal.read(intent.instance_uuid, intent.role)
+            if before is None or not intent.is_listed:
+                self._attempts.hold(intent, before)
 
-    def adopt(
+    def recover(
         self,
         instance_uuid: str,
-        arq_uuids: Collection[str],
         role: arq_types.Role = arq_types.Role.ACTIVE,
-        is_new: bool = False,
+        unadopted: Collection[str] = (),
     ) -> None:
-        """Hold ARQs that Nova's own Cyborg client has bound to an instance.
+        """Hold what only the API has of an instance, if anything.
 
-        :param is_new: whether the limits of the project matter
+        :param unadopted: the uuids of ARQs that its guest may have, and that
+            perhaps no host has adopted
         :raises AcceleratorError: the instance holds no more than before.
         """
-        self._hold(
-            instance_uuid,
-            role,
-            lambda attempt: self._api.adopt(
-                instance_uuid, role, attempt, arq_uuids, is_new
-            ),
-        )
-
-    def take_over(
-        self,
-        instance_uuid: str,
-        arqs: Collection[arq_types.Arq],
-        role: arq_types.Role = arq_types.Role.ACTIVE,
-    ) -> None:
-        """Hold ARQs that a guest may have, beside what the instance holds.
-
-        Nova's own Cyborg client has bound them, as for :meth:`adopt`, and they
-        may have been imported.
-
-        :raises Conflict: another instance of this host has one of them, or the
-            instance's own are being acquired or released.
-        :raises AcceleratorError: the instance holds no more than before.
-        """
-        with self._locked(instance_uuid):
-            self._moves.tell(instance_uuid)
-            before = self._journal.read(instance_uuid, role)
-            if before is not None and before.step is not _Step.HELD:
-                raise exceptions.Conflict(
-                    f'what instance {instance_uuid} holds ({role}) is '
-                    f'{before.step} at the moment'
-                )
-            known = {arq.uuid: arq for arq in before.arqs} if before else {}
-            known |= {arq.uuid: arq for arq in arqs}
-            # A crash must not undo what a guest has. So the intent is "held":
-            # what the API has not adopted by then is taken over again.
-            entry = attach_journal.Entry(
-                instance_uuid,
-                role,
-                self._journal.next_attempt(instance_uuid),
-                _Step.HELD,
-                tuple(known.values()),
-            )
-            with self._all_locked():
-                taken = self.held.by_others(entry)
-                if taken:
-                    raise refusal.of(self._nodename, entry, taken)
-                self._journal.write(entry)
-            entry, held = attempts.granted(
-                self._journal,
-                entry,
-                before,
-                lambda attempt: self._api.adopt(
-                    instance_uuid, role, attempt, known
-                ),
-            )
-            self._journal.write(dataclasses.replace(entry, arqs=held))
-
-    def take_over_of(
-        self,
-        instance_uuid: str,
-        arq_uuids: Collection[str],
-        role: arq_types.Role = arq_types.Role.ACTIVE,
-    ) -> None:
-        """:meth:`take_over` those that no host has adopted, if any.
-
-        :raises AcceleratorError: the instance holds no more than before.
-        """
+        of_instance = [
+            binding
+            for binding in self._api.bindings()
+            if binding.instance_uuid == instance_uuid
+        ]
+        for binding in of_instance:
+            if binding.role is role:
+                self.hold(intents.recover(binding))
         arqs = [
             arq
-            for binding in self._api.bindings()
-            if (binding.instance_uuid, binding.role) == (instance_uuid, None)
+            for binding in of_instance
+            if binding.role is None
             for arq in binding.arqs
-            if arq.uuid in arq_uuids
+            if arq.uuid in unadopted
         ]
         if arqs:
-            self.take_over(instance_uuid, arqs, role)
+            self.hold(intents.take_over(instance_uuid, arqs, role))
 
     def check_migratable(self, instance_uuid: str) -> None:
         """Make sure that the instance's devices allow a live migration.
@@ -208,7 +137,7 @@ class Attachments:
         with self._locked(instance_uuid):
             for arq in self.held.arqs_of(instance_uuid):
                 self._devices.check_migratable(arq)
-            self._moves.tell(instance_uuid)
+            self._moves.report(instance_uuid)
 
     def migration_facts(
         self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
@@ -266,7 +195,7 @@ class Attachments:
         :returns: how many accelerators are given back
         """
         with (
-            self._late.tried(instance_uuid, role),
+            self._releases.retry_later(instance_uuid, role),
             self._locked(instance_uuid),
         ):
             entry = self._journal.read(instance_uuid, role)
@@ -289,7 +218,7 @@ class Attachments:
         """
         for entry in self._journal.entries():
             with (
-                self._late.tried(entry.instance_uuid, entry.role),
+                self._releases.retry_later(entry.instance_uuid, entry.role),
                 self._locked(entry.instance_uuid),
             ):
                 # A thread that acquires keeps the lock until it has ended.
@@ -301,35 +230,8 @@ class Attachments:
                 if self._releases.is_due(entry):
                     self._releases.release(entry)
                 elif entry.moved_from is not None:
-                    self._moves.tell_or_warn(entry.instance_uuid)
-        self._late.keep(self._journal.keys())
-
-    def recover(self, binding: host_binding.Binding) -> None:
-        """Hold again a binding that the API has and the journal has lost.
-
-        :raises AcceleratorError: it has changed since, or nothing is known.
-        """
-        entry = attach_journal.of_binding(binding)
-        with self._locked(entry.instance_uuid):
-            if self._journal.read(entry.instance_uuid, entry.role) is None:
-                self._hold_again(binding)
-
-    def _hold_again(self, binding: host_binding.Binding) -> None:
-        """See :meth:`recover`. Runs under the instance's lock."""
-        entry = attach_journal.of_binding(binding)
-        taken = self.held.by_others(entry)
-        if taken:
-            raise refusal.of(self._nodename, entry, taken)
-        # A guest may have them. Therefore the entry is never "acquiring",
-        # which a crash would undo. A binding that was acquired later still
-        # keeps the greater number.
-        attempt = entry.attempt + 1
-        arqs = self._api.adopt(
-            entry.instance_uuid, entry.role, attempt, binding.arq_uuids
-        )
-        self._journal.write(
-            dataclasses.replace(entry, attempt=attempt, arqs=arqs)
-        )
+                    self._moves.try_report(entry.instance_uuid)
+        self._releases.keep_failed(self._journal.keys())
 
     def mend(
         self,
@@ -345,16 +247,7 @@ class Attachments:
         """
         if self._journal.damaged_of(instance_uuid):
             with self._all_of(instance_uuid):
-                self._mending.mend(instance_uuid, listed)
-
-    def recover_of(self, instance_uuid: str, role: arq_types.Role) -> None:
-        """Hold again the binding that the API has of an instance, if any.
-
-        :raises AcceleratorError: it has changed since, or nothing is known.
-        """
-        for binding in self._api.bindings():
-            if (binding.instance_uuid, binding.role) == (instance_uuid, role):
-                self.recover(binding)
+                self._attempts.mend(instance_uuid, listed)
 
     def take_back(self, binding: host_binding.Binding) -> None:
         """Free a binding that only the API has, and no guest needs.
@@ -399,87 +292,6 @@ class Attachments:
                     )
                 )
 
-    def _hold(
-        self,
-        instance_uuid: str,
-        role: arq_types.Role,
-        ask: Callable[[int], tuple[arq_types.Arq, ...]],
-    ) -> None:
-        """Hold what the API gives to an attempt.
-
-        :param ask: asks the API, with the number of the attempt
-        """
-        with self._locked(instance_uuid):
-            # Otherwise the API would give this role the ARQs that have moved
-            # to another.
-            self._moves.tell(instance_uuid)
-            last = self._journal.read(instance_uuid, role)
-            if last is not None and last.step is _Step.RELEASING:
-                # A device must be free before the API gives it to anyone.
-                self._releases.release(last)
-            before = self._journal.read(instance_uuid, role)
-            entry = attach_journal.begun(
-                instance_uuid,
-                role,
-                last,
-                self._journal.next_attempt(
-                    instance_uuid, after=last.attempt if last else 0
-                ),
-            )
-            self._journal.write(entry)
-            entry, arqs = attempts.granted(self._journal, entry, before, ask)
-            kept = {arq.handle.uuid for arq in arqs}
-            replaced = tuple(
-                arq for arq in entry.arqs if arq.handle.uuid not in kept
-            )
-            try:
-                self._devices.unplug_all(replaced)
-            except exceptions.DeviceError:
-                self._journal.write(
-                    dataclasses.replace(
-                        entry, step=_Step.RELEASING, arqs=arqs + replaced
-                    )
-                )
-                raise
-            self._cleaner.released(replaced)
-            self._keep_or_refuse(
-                dataclasses.replace(entry, step=_Step.HELD, arqs=arqs)
-            )
-            if kept != {arq.handle.uuid for arq in entry.arqs}:
-                LOG.info(
-                    'Instance %s got %s (%s)',
-                    instance_uuid,
-                    arq_types.in_words(arqs),
-                    role,
-                    instance_uuid=instance_uuid,
-                )
-
-    def _keep_or_refuse(self, entry: attach_journal.Entry) -> None:
-        """Journal what the API gave, unless others have it on this host.
-
-        See :mod:`.refusal` for how that can be.
-
-        :raises Conflict: names them; what the API gave is given back.
-        """
-        # Two instances may be given the same device at the same time.
-        with self._all_locked():
-            taken = self.held.by_others(entry)
-            if not taken:
-                self._journal.write(entry)
-                return
-        with self._late.tried(entry.instance_uuid, entry.role):
-            self._releases.release(
-                dataclasses.replace(
-                    entry,
-                    arqs=tuple(
-                        arq
-                        for arq in entry.arqs
-                        if arq.handle.uuid not in taken
-                    ),
-                )
-            )
-        raise refusal.of(self._nodename, entry, taken)
-
     @contextlib.contextmanager
     def _locked(self, instance_uuid: str) -> Iterator[None]:
         """Keep others from the instance's entries, none of them damaged.
@@ -487,13 +299,14 @@ class Attachments:
         If one stays damaged, reading it raises DeviceError.
         """
         with self._all_of(instance_uuid):
-            self._mending.mend_or_warn(instance_uuid)
+            with retries.retry_later(
+                f'What instance {instance_uuid} holds is not known',
+                instance_uuid,
+            ):
+                self._attempts.mend(instance_uuid)
             yield
 
     def _all_of(
         self, instance_uuid: str
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
-
-    def _all_locked(self) -> contextlib.AbstractContextManager[object]:
-        return lockutils.lock(f'nova_accel-{self._nodename}')

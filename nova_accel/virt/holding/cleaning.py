@@ -128,24 +128,16 @@ class Cleaner:
         with self._lock:
             self._reports += 1
             outcomes = dict(self._outcomes)
-        for revision in sorted(
-            {outcome.revision for outcome in outcomes.values()}
-        ):
-            of_revision = {
-                uuid: outcome.fault
-                for uuid, outcome in outcomes.items()
-                if outcome.revision == revision
-            }
+        by_revision: dict[int, dict[str, str | None]] = {}
+        for uuid, outcome in outcomes.items():
+            by_revision.setdefault(outcome.revision, {})[uuid] = outcome.fault
+        for revision, faults in sorted(by_revision.items()):
             try:
                 self._api.cleaning(
-                    [
-                        uuid
-                        for uuid, fault in of_revision.items()
-                        if fault is None
-                    ],
+                    [uuid for uuid, fault in faults.items() if fault is None],
                     {
                         uuid: fault
-                        for uuid, fault in of_revision.items()
+                        for uuid, fault in faults.items()
                         if fault is not None
                     },
                     revision,
@@ -157,7 +149,7 @@ class Cleaner:
                     error,
                 )
             with self._lock:
-                for uuid in of_revision:
+                for uuid in faults:
                     del self._outcomes[uuid]
 
     def go_on(self) -> None:

@@ -31,23 +31,18 @@ from oslo_log import log as logging
 from nova_accel.client import accelerator_api
 from nova_accel.client import servers
 from nova_accel.host import all_guests
-from nova_accel.host import libvirt_devices
-from nova_accel.host import pci_function
-from nova_accel.model import arq_types
 from nova_accel.model import counted
 from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import guest_drift
-from nova_accel.model import host_binding
 from nova_accel.model import host_view
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import counting
+from nova_accel.virt.holding import mdevs
+from nova_accel.virt.holding import reconcile_bindings
 from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
-
-#: The roles that exist only until a move of the server ends.
-_FOR_A_WHILE = frozenset({arq_types.Role.OLD, arq_types.Role.INCOMING})
 
 _Kind = finding.Kind
 
@@ -82,28 +77,28 @@ class Reconciler:
         interval_s: int,
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
-        node_devices: libvirt_devices.NodeDevices,
         guests: all_guests.Guests,
+        unused: mdevs.UnusedMdevs,
         board: host_view.Board,
         hurry: Callable[[], None],
     ) -> None:
         self._service_host = service_host
         self._interval_s = interval_s
-        self._api = api
-        self._attachments = attachments
-        self._node_devices = node_devices
+        self._held = attachments.held
         self._guests = guests
+        self._mdevs = unused
         self._board = board
         self._findings = board.findings
         self._hurry = hurry
+        self._bindings = reconcile_bindings.BindingReconciler(
+            service_host, api, attachments, guests, board
+        )
         self._counting = counting.Counting(
             service_host, attachments.held, board
         )
         self._compared_at = time.monotonic()
         self._wait_s = interval_s
         self._soon_s = _SOON_S
-        # The revision of the orders by which no ARQ awaited anybody.
-        self._adopted_by: int | None = None
         # The findings of the last look at the guests.
         self._suspected: frozenset[finding.Finding] = frozenset()
 
@@ -121,34 +116,10 @@ class Reconciler:
             elif self._board.uncounted is None:
                 self.count()
             elif self._suspected:
-                self._compare_guests(self._repair_bindings(()))
-            elif self._is_unsettled():
-                self._repair_bindings(())
+                self._compare_guests(self._bindings.repair(()))
+            elif self._bindings.are_unsettled():
+                self._bindings.repair(())
         self._findings.put('comparison', tried.failure(_NOT_COMPARED))
-
-    def _is_unsettled(self) -> bool:
-        """Whether a binding is about to change, or is not known."""
-        return (
-            self._may_have_unadopted()
-            or bool(self._attachments.held.damaged())
-            or any(
-                held.role in _FOR_A_WHILE
-                for held in self._attachments.held.bindings()
-            )
-        )
-
-    def _may_have_unadopted(self) -> bool:
-        """Whether ARQs wait here that clients have bound.
-
-        Nova does not tell its driver of a server that is deleted before it
-        is built. So they are looked at until that is decided.
-        """
-        orders = self._board.orders
-        return (
-            orders is not None
-            and orders.has_unadopted
-            and orders.revision != self._adopted_by
-        )
 
     def _is_due(self) -> bool:
         wait_s = self._wait_s
@@ -170,7 +141,7 @@ class Reconciler:
         :raises ServiceUnavailable, MessagingException: a service gave no
             answer.
         """
-        if not self._attachments.held.bindings():
+        if not self._held.bindings():
             self._board.uncounted = counted.Units()
             return
         self._put_count(self._counting.look())
@@ -202,15 +173,19 @@ class Reconciler:
         """
         # Mediated devices are listed first: each is journaled before it is
         # made, so the journal that is read later has them all.
-        mdevs = self._node_devices.mdevs()
+        existing = self._mdevs.existing()
         view = self._board.view
         seen = self._counting.look()
-        host = self._repair_bindings(seen.instance_uuids)
+        host = self._bindings.repair(seen.instance_uuids)
         self._compare_guests(host)
         self._put(
             'mdevs',
             _MDEVS_NOT_COMPARED,
-            lambda: self._repair_mdevs(mdevs, view, host),
+            lambda: self._mdevs.destroy_orphans(
+                existing,
+                view.handles,
+                {arq.handle.uuid for each in host.listed for arq in each.arqs},
+            ),
         )
         self._put(
             'allocations',
@@ -239,57 +214,6 @@ class Reconciler:
         if not tried.is_done and tried.fault is None:
             found += self._findings.of(part)
         self._findings.put(part, found + tried.failure(sentence))
-
-    def _repair_bindings(self, consumers: Collection[str]) -> drift.Host:
-        self._mend()
-        host = self._look(consumers)
-        found: list[finding.Finding] = []
-        for repair in host.repairs():
-            self._log(repair)
-            with retries.retry_later(
-                'The accelerators of instance '
-                f'{repair.binding.instance_uuid} are as before'
-            ) as tried:
-                self._do(repair)
-            found += self._of_repair(repair, tried)
-        self._findings.put('bindings', found)
-        return host
-
-    def _mend(self) -> None:
-        """Learn what the damaged entries of the journal had."""
-        damaged = sorted(self._attachments.held.damaged())
-        listed = self._api.bindings() if damaged else ()
-        for uuid in damaged:
-            with retries.retry_later(
-                f'The journal of instance {uuid} stays damaged'
-            ):
-                self._attachments.mend(uuid, listed)
-
-    def _of_repair(
-        self, repair: drift.Repair, tried: retries.Try
-    ) -> list[finding.Finding]:
-        binding = repair.binding
-        words = (
-            f'what it held ({binding.role or "not adopted"}, ARQs '
-            f'{", ".join(binding.arq_uuids)}) is {repair.step.value}: '
-            f'{repair.why}'
-        )
-        if repair.step is drift.Step.TELL:
-            return [
-                finding.Finding(
-                    _Kind.NOT_IN_API,
-                    words,
-                    instance_uuid=binding.instance_uuid,
-                )
-            ]
-        if (
-            repair.step is drift.Step.RELEASE
-            and (binding.instance_uuid, binding.role)
-            in self._attachments.held.journaled()
-        ):
-            # The attachments tell why it is not released yet.
-            return []
-        return tried.outcome(_Kind.BINDING, words, binding.instance_uuid)
 
     def _compare_guests(self, host: drift.Host) -> None:
         self._put(_GUESTS, _GUESTS_NOT_COMPARED, lambda: self._of_guests(host))
@@ -326,101 +250,6 @@ class Reconciler:
     ) -> drift.Host:
         return dataclasses.replace(
             host,
-            held=self._attachments.held.bindings(),
+            held=self._held.bindings(),
             servers=servers.of_host(self._service_host, uuids),
         )
-
-    def _look(self, consumers: Collection[str]) -> drift.Host:
-        # The order matters, see drift.Host.
-        held = self._attachments.held.bindings()
-        journaled = self._attachments.held.journaled()
-        orders = self._board.orders
-        listed = self._api.bindings()
-        self._board.unjournaled = host_binding.unjournaled(listed, journaled)
-        uuids = {binding.instance_uuid for binding in (*held, *listed)}
-        host = drift.Host(
-            name=self._service_host,
-            held=held,
-            journaled=journaled,
-            listed=listed,
-            servers=servers.of_host(
-                self._service_host, uuids.union(consumers)
-            ),
-            guests=self._guests.uuids(),
-        )
-        if orders is not None and not host.awaits_adoption:
-            self._adopted_by = orders.revision
-        return host
-
-    def _do(self, repair: drift.Repair) -> None:
-        binding = repair.binding
-        match repair.step:
-            case drift.Step.RELEASE if binding.role is not None:
-                self._attachments.release(
-                    binding.instance_uuid, binding.role, binding.attempt
-                )
-            case drift.Step.ACTIVATE if binding.role is not None:
-                self._attachments.move(
-                    binding.instance_uuid, binding.role, arq_types.Role.ACTIVE
-                )
-            case drift.Step.TAKE_BACK:
-                self._attachments.take_back(binding)
-            case drift.Step.RECOVER:
-                self._attachments.recover(binding)
-            case drift.Step.DELETE:
-                self._api.delete_unadopted(
-                    binding.instance_uuid, binding.arq_uuids
-                )
-
-    @staticmethod
-    def _log(repair: drift.Repair) -> None:
-        binding = repair.binding
-        level = (
-            logging.ERROR
-            if repair.step is drift.Step.TELL
-            else logging.WARNING
-        )
-        LOG.log(
-            level,
-            'The accelerators of instance %s (%s, ARQs %s) are %s: %s',
-            binding.instance_uuid,
-            binding.role or 'not adopted',
-            ', '.join(binding.arq_uuids),
-            repair.step.value,
-            repair.why,
-            instance_uuid=binding.instance_uuid,
-        )
-
-    def _repair_mdevs(
-        self,
-        mdevs: tuple[pci_function.Mdev, ...],
-        view: host_view.View,
-        host: drift.Host,
-    ) -> Iterator[finding.Finding]:
-        handles = view.handles
-        ours = {
-            mdev.uuid
-            for mdev in mdevs
-            if mdev.uuid in handles
-            and (mdev.parent, mdev.type)
-            == (handles[mdev.uuid].address, handles[mdev.uuid].mdev_type)
-        }
-        orphans = drift.orphans(
-            ours,
-            {arq.handle.uuid for arq in self._attachments.held.arqs()},
-            {arq.handle.uuid for listed in host.listed for arq in listed.arqs},
-        )
-        if not orphans:
-            return
-        in_guests = frozenset().union(*self._guests.devices().values())
-        for uuid in drift.orphans(orphans, in_guests):
-            words = (
-                f'The mediated device {uuid} of {handles[uuid].address} is '
-                'destroyed: it is ours and nobody has it'
-            )
-            LOG.warning(words)
-            with retries.retry_later(
-                f'The mediated device {uuid} is still there'
-            ) as tried:
-                self._attachments.unplug_unheld(handles[uuid])
-            yield from tried.outcome(_Kind.MDEV, words, device=uuid)

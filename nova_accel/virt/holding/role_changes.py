@@ -13,22 +13,18 @@
 """Changes of the role that a binding's ARQs have on this host.
 
 No other instance can take the ARQs meanwhile. So the journal decides, and the
-API is told at once, or when it is back. All code here runs under the
+API gets a report at once, or when it is back. All code here runs under the
 instance's lock.
 """
 
 import dataclasses
 
-from oslo_log import log as logging
-
-from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.model import arq_types
 from nova_accel.virt.holding import attach_journal
-from nova_accel.virt.holding import attempts
+from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import plugging
-
-LOG = logging.getLogger(__name__)
+from nova_accel.virt.holding import retries
 
 _Step = attach_journal.Step
 
@@ -55,7 +51,7 @@ class RoleChanges:
         source: arq_types.Role,
         target: arq_types.Role,
     ) -> None:
-        """Journal the move, if the source holds anything, and tell the API.
+        """Journal the move, if the source holds anything, and report it.
 
         :raises DeviceError: a device of the target is stuck, or the journal
             is damaged; nothing has moved.
@@ -80,12 +76,12 @@ class RoleChanges:
             attempt=self._journal.next_attempt(instance_uuid),
         )
         self._journal.write(moved)
-        # If this fails, the next tell() or start removes what is left.
-        self._remove_left_or_warn(moved)
-        self.tell_or_warn(instance_uuid)
+        # If this fails, the next report() or start removes what is left.
+        self._try_remove_left(moved)
+        self.try_report(instance_uuid)
 
-    def tell(self, instance_uuid: str) -> None:
-        """Tell the API the instance's moves that it does not know.
+    def report(self, instance_uuid: str) -> None:
+        """Report to the API the instance's moves that it does not know.
 
         :raises AcceleratorError: it does not know one yet.
         """
@@ -102,55 +98,46 @@ class RoleChanges:
             ):
                 continue
             self._remove_left(entry)
-            self._tell(entry, entry.moved_from)
+            self._report(entry, entry.moved_from)
 
-    def _tell(
+    def _report(
         self, entry: attach_journal.Entry, source: arq_types.Role
     ) -> None:
-        told, _nothing = attempts.agreed(
+        known, _nothing = intents.agree(
             self._journal,
             entry,
-            lambda attempt: self._api.move(
+            lambda numbered: self._api.move(
                 entry.instance_uuid,
                 source,
                 entry.role,
-                attempt,
+                numbered.attempt,
                 [arq.uuid for arq in entry.arqs],
             ),
         )
-        self._journal.write(dataclasses.replace(told, moved_from=None))
+        self._journal.write(dataclasses.replace(known, moved_from=None))
 
-    def tell_or_warn(self, instance_uuid: str) -> None:
-        """Call :meth:`tell`; if it fails, leave the rest for the next time."""
-        try:
-            self.tell(instance_uuid)
-        except exceptions.AcceleratorError as error:
-            LOG.warning(
-                'The accelerator API does not know yet which role '
-                'the accelerators of instance %s have, trying again '
-                'later: %s',
-                instance_uuid,
-                error,
-                instance_uuid=instance_uuid,
-            )
+    def try_report(self, instance_uuid: str) -> None:
+        """Call :meth:`report`; if it fails, leave it for the next time."""
+        with retries.retry_later(
+            'The accelerator API does not know yet which role the '
+            f'accelerators of instance {instance_uuid} have',
+            instance_uuid,
+        ):
+            self.report(instance_uuid)
 
     def finish_interrupted(self) -> None:
         """Remove the entries that interrupted moves have left behind."""
         for entry in self._journal.entries():
             if entry.moved_from is not None:
-                self._remove_left_or_warn(entry)
+                self._try_remove_left(entry)
 
-    def _remove_left_or_warn(self, entry: attach_journal.Entry) -> None:
-        try:
+    def _try_remove_left(self, entry: attach_journal.Entry) -> None:
+        with retries.retry_later(
+            f'A move of the accelerators of instance {entry.instance_uuid} '
+            'is not finished',
+            entry.instance_uuid,
+        ):
             self._remove_left(entry)
-        except exceptions.DeviceError as error:
-            LOG.warning(
-                'A move of the accelerators of instance %s is not '
-                'finished, trying again later: %s',
-                entry.instance_uuid,
-                error,
-                instance_uuid=entry.instance_uuid,
-            )
 
     def _remove_left(self, entry: attach_journal.Entry) -> None:
         """Remove older entries of the ARQs that an entry has taken over.

@@ -21,6 +21,7 @@ rules.
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 
 from oslo_log import log as logging
 
@@ -34,7 +35,8 @@ from nova_accel.model import host_view
 from nova_accel.model import taking_over
 from nova_accel.virt import server_request
 from nova_accel.virt.holding import attaching
-from nova_accel.virt.holding import left_mdevs
+from nova_accel.virt.holding import intents
+from nova_accel.virt.holding import mdevs
 from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
@@ -60,14 +62,14 @@ class TakingOver:
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
         guests: all_guests.Guests,
-        left: left_mdevs.LeftMdevs,
+        unused: mdevs.UnusedMdevs,
         board: host_view.Board,
     ) -> None:
         self._service_host = service_host
         self._api = api
         self._attachments = attachments
         self._guests = guests
-        self._left_mdevs = left
+        self._mdevs = unused
         self._board = board
 
     def look(self) -> None:
@@ -81,7 +83,7 @@ class TakingOver:
             # The report makes the API forget them.
             self._board.findings.put(
                 f'{_PART}, left mediated devices',
-                self._left_mdevs.destroy(listing.left_mdevs),
+                self._mdevs.destroy_left(listing.left_mdevs),
             )
             self._note(listing.bindings)
 
@@ -105,64 +107,44 @@ class TakingOver:
         # when Nova is asked for it.
         guests = self._guests.devices()
         before = self._waiting()
-        yield from self._unplug_deleted(before, self._list())
+        listed = self._api.bindings()
+        self._note(listed)
+        still = {uuid for binding in listed for uuid in binding.arq_uuids}
+        yield from self._mdevs.destroy_deleted(
+            arq.handle
+            for binding in before
+            for arq in binding.arqs
+            if arq.uuid not in still
+        )
+        chosen = {}
+        for binding, choice in self._choices(guests):
+            yield from choice.findings
+            if choice.arqs:
+                chosen[binding.instance_uuid] = choice.arqs
+        if chosen:
+            for uuid, ports in servers.network_infos(chosen).items():
+                of_ports = server_request.of_ports(
+                    ports, self._board.view.functions
+                )
+                yield from self._take_over(uuid, chosen[uuid], of_ports)
+
+    def _choices(
+        self, guests: Mapping[str, Collection[str]]
+    ) -> Iterator[tuple[host_binding.Binding, taking_over.Choice]]:
         waiting = self._waiting()
         known = servers.of_host(
             self._service_host, [binding.instance_uuid for binding in waiting]
         )
-        view = self._board.view
-        choices = {
-            binding.instance_uuid: taking_over.choose(
+        for binding in waiting:
+            yield (
                 binding,
-                known.get(binding.instance_uuid),
-                self._service_host,
-                guests.get(binding.instance_uuid, ()),
-                view.layout.places,
-            )
-            for binding in waiting
-        }
-        for choice in choices.values():
-            yield from choice.findings
-        chosen = {
-            uuid: choice.arqs
-            for uuid, choice in choices.items()
-            if choice.arqs
-        }
-        if not chosen:
-            return
-        for uuid, ports in servers.network_infos(chosen).items():
-            of_ports = server_request.of_ports(ports, view.functions)
-            yield from self._take_over(uuid, chosen[uuid], of_ports)
-
-    def _unplug_deleted(
-        self,
-        before: Iterable[host_binding.Binding],
-        listed: Iterable[host_binding.Binding],
-    ) -> Iterator[finding.Finding]:
-        """Unplug what Nova has deleted with its server meanwhile.
-
-        Nova deletes ARQs that are not adopted after it has removed the guest,
-        and leaves their mediated devices. The next view has no such device.
-
-        :param before: the bindings that waited until now
-        :param listed: all that there are
-        """
-        still = {uuid for binding in listed for uuid in binding.arq_uuids}
-        for arq in (arq for binding in before for arq in binding.arqs):
-            handle = arq.handle
-            if arq.uuid in still or handle.mdev_type is None:
-                continue
-            words = (
-                f'The mediated device {handle.uuid} of {handle.address} is '
-                'destroyed, unless it is held: its server is gone'
-            )
-            with retries.retry_later(
-                f'The mediated device {handle.uuid} is still there'
-            ) as tried:
-                self._guests.check_unused(handle)
-                self._attachments.unplug_unheld(handle)
-            yield from tried.outcome(
-                finding.Kind.MDEV, words, device=handle.uuid
+                taking_over.choose(
+                    binding,
+                    known.get(binding.instance_uuid),
+                    self._service_host,
+                    guests.get(binding.instance_uuid, ()),
+                    self._board.view.layout.places,
+                ),
             )
 
     def _take_over(
@@ -183,7 +165,9 @@ class TakingOver:
                 f'The accelerators of instance {instance_uuid} ({role}) are '
                 'not taken over'
             ) as tried:
-                self._attachments.take_over(instance_uuid, some, role)
+                self._attachments.hold(
+                    intents.take_over(instance_uuid, some, role)
+                )
                 LOG.info(
                     'The accelerators of instance %s (%s) are taken over: %s',
                     instance_uuid,
@@ -193,20 +177,12 @@ class TakingOver:
                     ),
                     instance_uuid=instance_uuid,
                 )
-            if tried.fault is not None:
-                yield finding.Finding(
-                    finding.Kind.NOT_TAKEN_OVER,
-                    f'what it has ({role}, ARQs '
-                    f'{", ".join(arq.uuid for arq in some)}) is not taken '
-                    f'over: {tried.fault}',
-                    instance_uuid=instance_uuid,
-                )
-
-    def _list(self) -> list[host_binding.Binding]:
-        """List what instances hold, and note what the journal lacks."""
-        listed = self._api.bindings()
-        self._note(listed)
-        return listed
+            yield from tried.failure(
+                f'what it has ({role}, ARQs '
+                f'{", ".join(arq.uuid for arq in some)}) is not taken over',
+                finding.Kind.NOT_TAKEN_OVER,
+                instance_uuid,
+            )
 
     def _note(self, listed: Iterable[host_binding.Binding]) -> None:
         self._board.unjournaled = host_binding.unjournaled(

@@ -30,6 +30,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import pci_address
 from nova_accel.model import provider_allocation
 from nova_accel.testing import reports
+from nova_accel.virt.holding import intents
 from rig import compute_parts
 from rig.stubs import nova_records
 from unit.virt import started
@@ -295,12 +296,14 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def plant_a_live_migration_that_failed_in_its_checks(self):
         server = self.nova.add_instance(THERE)
-        self.attachments.acquire(
-            server.uuid,
-            'project',
-            '1 vgpu',
-            self.vgpus(1),
-            arq_types.Role.INCOMING,
+        self.attachments.hold(
+            intents.acquire(
+                server.uuid,
+                'project',
+                '1 vgpu',
+                self.vgpus(1),
+                arq_types.Role.INCOMING,
+            )
         )
         self.nova.add_migration(server, 'error', THERE, HERE)
         return server, (set(), set())

@@ -101,16 +101,21 @@ class Attachments:
     def held_for_ports(self):
         return arq_types.Role.PORT in self.roles
 
-    def hold(self, role=arq_types.Role.ACTIVE):
+    def give(self, role=arq_types.Role.ACTIVE):
         self.roles[role] = (ARQ,)
+
+    def hold(self, intent):
+        """It is the API, too."""
+        intent.ask(self, intent.begin(None, 1))
 
     def acquire(
         self,
         instance_uuid,
+        role,
+        attempt,
         project_id,
         profile,
         allocations,
-        role,
         numa_nodes,
         is_new,
     ):
@@ -120,20 +125,14 @@ class Attachments:
             raise exceptions.AcceleratorsBusy('none is free')
         if profile not in self.serves:
             raise exceptions.NoAssignment(f'it does not serve {profile}')
-        self.hold(role)
+        self.give(role)
         self.allocations = allocations
 
-    def adopt(
-        self,
-        instance_uuid,
-        arq_uuids,
-        role=arq_types.Role.ACTIVE,
-        is_new=False,
-    ):
+    def adopt(self, instance_uuid, role, attempt, arq_uuids, is_new):
         if self.lost_race:
             raise exceptions.Conflict('it is BindFailed')
         self.is_new = is_new
-        self.hold(role)
+        self.give(role)
         self.adopted = arq_uuids
 
     def has(self, instance_uuid, role):
@@ -157,11 +156,8 @@ class Attachments:
         if self.fault is not None:
             raise self.fault
 
-    def recover_of(self, instance_uuid, role):
-        """The API has nothing that the journal has lost."""
-
-    def take_over_of(self, instance_uuid, arq_uuids, role):
-        """The API has nothing that nobody has adopted."""
+    def recover(self, instance_uuid, role=arq_types.Role.ACTIVE, unadopted=()):
+        """The API has nothing that the journal has not."""
 
     def release(self, instance_uuid, role=arq_types.Role.ACTIVE):
         return len(self.roles.pop(role, ()))
@@ -500,12 +496,12 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_a_failed_spawn_holds_nothing_of_its_ports(self):
         attachments = self.accelerators.attachments
         for profile in (None, 'gpu'):
-            self.driver.while_spawning = lambda: attachments.hold(
+            self.driver.while_spawning = lambda: attachments.give(
                 arq_types.Role.PORT
             )
             self.failing_spawn(an_instance(profile=profile))
             self.assertFalse(attachments.held_for_ports)
-        attachments.hold(arq_types.Role.PORT)
+        attachments.give(arq_types.Role.PORT)
         self.failing_spawn(an_instance())
         self.assertTrue(attachments.held_for_ports)
 
@@ -515,7 +511,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertTrue(self.is_held)
 
     def test_a_failed_rebuild_keeps_what_there_was(self):
-        self.accelerators.attachments.hold()
+        self.accelerators.attachments.give()
         self.failing_spawn(an_instance())
         self.assertTrue(self.is_held)
 
@@ -601,7 +597,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertFalse(self.is_held)
 
     def test_a_rebuild_keeps_what_nova_has_lost_the_allocations_of(self):
-        self.accelerators.attachments.hold()
+        self.accelerators.attachments.give()
         self.accelerators.attachments.busy = True
         self.driver.spawn(
             None,
@@ -625,7 +621,7 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_a_hard_reboot_finds_what_only_the_api_knows(self):
         attachments = self.accelerators.attachments
         instance, nova = self.allocate(VGPU=1)
-        attachments.recover_of = lambda uuid, role: attachments.hold(role)
+        attachments.recover = lambda uuid: attachments.give()
         self.hard_reboot(instance)
         self.assertTrue(self.is_held)
         self.assertEqual([], nova.calls)

@@ -513,7 +513,7 @@ class TestHooks(started.StartedTestCase):
         started = self.start()
         self.publisher.wait_published(60)
         arqs = self.bound(2)
-        started.attachments.take_over_of(Instance.uuid, [arqs[0]['uuid']])
+        started.attachments.recover(Instance.uuid, unadopted=[arqs[0]['uuid']])
         ready = started.os_acc.ready(
             CyborgsInstance, started.os_acc.split(arqs)
         )

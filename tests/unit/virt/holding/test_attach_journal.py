@@ -130,29 +130,10 @@ class TestJournal(testtools.TestCase):
 
     def test_an_attempt_is_later_than_all_of_the_instance(self):
         self.assertEqual(1, self.journal.next_attempt(INSTANCE))
-        self.assertEqual(6, self.journal.next_attempt(INSTANCE, after=5))
         self.journal.write(an_entry(role=arq_types.Role.OLD, attempt=7))
         self.journal.write(an_entry(attempt=3))
-        self.assertEqual(8, self.journal.next_attempt(INSTANCE, after=5))
-        self.assertEqual(10, self.journal.next_attempt(INSTANCE, after=9))
+        self.assertEqual(8, self.journal.next_attempt(INSTANCE))
         self.assertEqual(1, self.journal.next_attempt('another'))
-
-    def test_what_is_held_stays_so_when_an_acquire_begins(self):
-        for before, step, arqs in (
-            (None, attach_journal.Step.ACQUIRING, ()),
-            (an_entry(), attach_journal.Step.HELD, an_entry().arqs),
-            (
-                an_entry(attach_journal.Step.RELEASING),
-                attach_journal.Step.ACQUIRING,
-                (),
-            ),
-        ):
-            begun = attach_journal.begun(
-                INSTANCE, arq_types.Role.ACTIVE, before, 5
-            )
-            self.assertEqual(
-                (step, arqs, 5), (begun.step, begun.arqs, begun.attempt)
-            )
 
     def test_a_later_write_replaces(self):
         self.journal.write(an_entry(attach_journal.Step.ACQUIRING))

@@ -38,6 +38,7 @@ from nova_accel.testing import reports
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import plugging
 from rig import quick_database
 
@@ -154,32 +155,36 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual(2, log.output.count('\n'))
 
     def acquire(self, instance=INSTANCE, bus=0):
-        self.attachments.acquire(
-            instance,
-            'project',
-            'fpga',
-            [
-                provider_allocation.ProviderAllocation(
-                    self.host.rp_uuid(bus),
-                    {'FPGA': 1},
-                    frozenset({'CUSTOM_REGION0'}),
-                )
-            ],
+        self.attachments.hold(
+            intents.acquire(
+                instance,
+                'project',
+                'fpga',
+                [
+                    provider_allocation.ProviderAllocation(
+                        self.host.rp_uuid(bus),
+                        {'FPGA': 1},
+                        frozenset({'CUSTOM_REGION0'}),
+                    )
+                ],
+            )
         )
 
     def acquire_two(self):
         """Both cards."""
         device_profile.create('two', [{'resources:FPGA': '1'}] * 2)
-        self.attachments.acquire(
-            INSTANCE,
-            'project',
-            'two',
-            [
-                provider_allocation.ProviderAllocation(
-                    self.host.rp_uuid(bus), {'FPGA': 1}, frozenset()
-                )
-                for bus in range(2)
-            ],
+        self.attachments.hold(
+            intents.acquire(
+                INSTANCE,
+                'project',
+                'two',
+                [
+                    provider_allocation.ProviderAllocation(
+                        self.host.rp_uuid(bus), {'FPGA': 1}, frozenset()
+                    )
+                    for bus in range(2)
+                ],
+            )
         )
 
     def adopt(self):
@@ -194,7 +199,7 @@ class TestAttachments(testtools.TestCase):
                 }
             }
         )
-        self.attachments.adopt(INSTANCE, [made['uuid']])
+        self.attachments.hold(intents.adopt(INSTANCE, [made['uuid']]))
         return made['uuid']
 
     def arqs(self):
@@ -249,7 +254,7 @@ class TestAttachments(testtools.TestCase):
             for file in self.directory.iterdir():
                 file.unlink()
             self.attachments = self.restarted()
-            self.attachments.recover_of(INSTANCE, arq_types.Role.ACTIVE)
+            self.attachments.recover(INSTANCE)
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
@@ -342,7 +347,9 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_cannot_be_adopted_is_not_held(self):
         self.assertRaises(
-            exceptions.NotFound, self.attachments.adopt, INSTANCE, [OTHER]
+            exceptions.NotFound,
+            self.attachments.hold,
+            intents.adopt(INSTANCE, [OTHER]),
         )
         self.assertFalse(self.attachments.held.has(INSTANCE))
         self.assert_nothing_left()
@@ -570,13 +577,15 @@ class TestAttachments(testtools.TestCase):
         self.assert_nothing_left()
 
     def test_a_bug_after_the_api_has_given_something(self):
-        client = self.attachments._api
+        client = self.attachments._attempts._api
 
         def acquire(*arguments):
             client.acquire(*arguments)
             raise TypeError('the answer is of another form')
 
-        self.attachments._api = types.SimpleNamespace(acquire=acquire)
+        self.attachments._attempts._api = types.SimpleNamespace(
+            acquire=acquire
+        )
         self.assertRaises(TypeError, self.acquire)
         self.assertFalse(self.attachments.held.has(INSTANCE))
         self.restarted().retry()
@@ -867,18 +876,20 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_comes_in_is_plugged_and_then_active(self):
         incoming = arq_types.Role.INCOMING
-        self.attachments.acquire(
-            INSTANCE,
-            'project',
-            'fpga',
-            [
-                provider_allocation.ProviderAllocation(
-                    self.host.rp_uuid(0),
-                    {'FPGA': 1},
-                    frozenset({'CUSTOM_REGION0'}),
-                )
-            ],
-            incoming,
+        self.attachments.hold(
+            intents.acquire(
+                INSTANCE,
+                'project',
+                'fpga',
+                [
+                    provider_allocation.ProviderAllocation(
+                        self.host.rp_uuid(0),
+                        {'FPGA': 1},
+                        frozenset({'CUSTOM_REGION0'}),
+                    )
+                ],
+                incoming,
+            )
         )
         self.assertEqual((), self.attachments.held.arqs_of(INSTANCE))
         (bound,) = self.attachments.plug(INSTANCE, incoming)
@@ -924,16 +935,18 @@ class TestAttachments(testtools.TestCase):
 
     def test_roles_are_apart(self):
         self.acquire(bus=0)
-        self.attachments.acquire(
-            INSTANCE,
-            'project',
-            'fpga',
-            [
-                provider_allocation.ProviderAllocation(
-                    self.host.rp_uuid(1), {'FPGA': 1}, frozenset()
-                )
-            ],
-            arq_types.Role.INCOMING,
+        self.attachments.hold(
+            intents.acquire(
+                INSTANCE,
+                'project',
+                'fpga',
+                [
+                    provider_allocation.ProviderAllocation(
+                        self.host.rp_uuid(1), {'FPGA': 1}, frozenset()
+                    )
+                ],
+                arq_types.Role.INCOMING,
+            )
         )
         self.assertEqual(2, len(self.attachments.held.arqs()))
         self.attachments.release(INSTANCE, arq_types.Role.INCOMING)
@@ -974,7 +987,7 @@ class TestAttachments(testtools.TestCase):
     def test_an_imported_one_is_taken_over(self):
         arq = self.imported()
         for _again in range(2):
-            self.attachments.take_over(INSTANCE, [arq])
+            self.attachments.hold(intents.take_over(INSTANCE, [arq]))
             self.assertEqual((arq,), self.restarted().held.arqs_of(INSTANCE))
             (binding,) = self.api.client(HOST).bindings()
             self.assertEqual(arq_types.Role.ACTIVE, binding.role)
@@ -983,9 +996,9 @@ class TestAttachments(testtools.TestCase):
 
     def test_one_is_taken_over_beside_what_is_held(self):
         first = self.imported()
-        self.attachments.take_over(INSTANCE, [first])
+        self.attachments.hold(intents.take_over(INSTANCE, [first]))
         second = self.imported(bus=1)
-        self.attachments.take_over_of(INSTANCE, [second.uuid, 'unknown'])
+        self.attachments.recover(INSTANCE, unadopted=[second.uuid, 'unknown'])
         self.assertEqual(
             {first.uuid, second.uuid},
             {arq.uuid for arq in self.attachments.held.arqs_of(INSTANCE)},
@@ -996,9 +1009,7 @@ class TestAttachments(testtools.TestCase):
 
     def test_a_port_is_taken_over(self):
         arq = self.imported()
-        self.attachments.take_over_of(
-            INSTANCE, [arq.uuid], arq_types.Role.PORT
-        )
+        self.attachments.recover(INSTANCE, arq_types.Role.PORT, [arq.uuid])
         self.assertFalse(self.attachments.held.has(INSTANCE))
         self.assertEqual(
             [arq], self.attachments.held.arqs(arq_types.Role.PORT)
@@ -1011,16 +1022,15 @@ class TestAttachments(testtools.TestCase):
             setattr(self.api, api_breaks, True)
             self.assertRaises(
                 exceptions.ServiceUnavailable,
-                self.attachments.take_over,
-                INSTANCE,
-                [arq],
+                self.attachments.hold,
+                intents.take_over(INSTANCE, [arq]),
             )
             setattr(self.api, api_breaks, False)
             self.attachments = self.restarted()
             self.attachments.retry()
             self.assertEqual((arq,), self.attachments.held.arqs_of(INSTANCE))
             self.assertEqual(1, len(self.arqs()))
-        self.attachments.take_over(INSTANCE, [arq])
+        self.attachments.hold(intents.take_over(INSTANCE, [arq]))
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
@@ -1028,37 +1038,44 @@ class TestAttachments(testtools.TestCase):
         arq = self.imported()
         client_arqs.delete_by_instance(INSTANCE)
         self.assertRaises(
-            exceptions.NotFound, self.attachments.take_over, INSTANCE, [arq]
+            exceptions.NotFound,
+            self.attachments.hold,
+            intents.take_over(INSTANCE, [arq]),
         )
         self.assertEqual(set(), self.attachments.held.journaled())
 
     def test_what_is_held_stays_if_one_is_not_taken_over(self):
         first = self.imported()
-        self.attachments.take_over(INSTANCE, [first])
+        self.attachments.hold(intents.take_over(INSTANCE, [first]))
         second = self.imported(bus=1)
         client_arqs.delete_by_instance(INSTANCE)
         self.assertRaises(
             exceptions.NotFound,
-            self.attachments.take_over,
-            INSTANCE,
-            [second],
+            self.attachments.hold,
+            intents.take_over(INSTANCE, [second]),
         )
         self.assertEqual((first,), self.attachments.held.arqs_of(INSTANCE))
 
-    def test_what_is_being_given_back_is_not_taken_over(self):
+    def test_one_is_taken_over_once_what_goes_is_given_back(self):
         self.acquire()
         self.driver.refuses = True
         self.attachments.release(INSTANCE)
         arq = self.imported(bus=1)
+        intent = intents.take_over(INSTANCE, [arq])
         self.assertRaises(
-            exceptions.Conflict, self.attachments.take_over, INSTANCE, [arq]
+            exceptions.DeviceError, self.attachments.hold, intent
         )
+        self.assertFalse(self.attachments.held.has(INSTANCE))
+        self.driver.refuses = False
+        self.attachments.hold(intent)
+        self.assertEqual((arq,), self.attachments.held.arqs_of(INSTANCE))
+        self.assertEqual([arq.uuid], [each['uuid'] for each in self.arqs()])
 
     def test_what_another_guest_has_is_not_taken_over(self):
         self.lose_transactions()
         arq = self.imported()
         self.assert_refused(
-            lambda: self.attachments.take_over(INSTANCE, [arq])
+            lambda: self.attachments.hold(intents.take_over(INSTANCE, [arq]))
         )
         # A guest may have it, so it stays an administrator's matter.
         self.assertEqual(1, len(self.arqs()))
@@ -1067,7 +1084,7 @@ class TestAttachments(testtools.TestCase):
         binding = self.lose_journal()
         self.assertFalse(self.attachments.held.has(INSTANCE))
         for _again in range(2):
-            self.attachments.recover(binding)
+            self.attachments.hold(intents.recover(binding))
             self.assertEqual(binding.arqs, self.attachments.plug(INSTANCE))
         self.assertTrue(self.restarted().held.has(INSTANCE))
         # What the nova-compute before it may still be asking for is too old.
@@ -1085,7 +1102,7 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.acquire(OTHER, bus=1)
         self.empty_journal()
-        self.attachments.recover_of(INSTANCE, arq_types.Role.ACTIVE)
+        self.attachments.recover(INSTANCE)
         self.assertEqual(
             {(INSTANCE, arq_types.Role.ACTIVE)},
             self.attachments.held.journaled(),
@@ -1096,7 +1113,7 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.driver.refuses = True
         self.attachments.release(INSTANCE)
-        self.attachments.recover(binding)
+        self.attachments.hold(intents.recover(binding))
         self.assertFalse(self.attachments.held.has(INSTANCE))
 
     def test_what_is_not_recovered_is_not_undone(self):
@@ -1106,14 +1123,14 @@ class TestAttachments(testtools.TestCase):
             setattr(self.api, api_breaks, True)
             self.assertRaises(
                 exceptions.ServiceUnavailable,
-                self.attachments.recover,
-                binding,
+                self.attachments.hold,
+                intents.recover(binding),
             )
             setattr(self.api, api_breaks, False)
             self.attachments.retry()
             self.assertEqual(set(), self.attachments.held.journaled())
             self.assertEqual(1, len(self.arqs()))
-        self.attachments.recover(binding)
+        self.attachments.hold(intents.recover(binding))
         self.assertTrue(self.attachments.held.has(INSTANCE))
 
     def test_what_changed_since_it_was_listed_is_not_recovered(self):
@@ -1122,7 +1139,9 @@ class TestAttachments(testtools.TestCase):
             INSTANCE, arq_types.Role.ACTIVE, binding.attempt
         )
         self.assertRaises(
-            exceptions.NotFound, self.attachments.recover, binding
+            exceptions.NotFound,
+            self.attachments.hold,
+            intents.recover(binding),
         )
         self.assertFalse(self.attachments.held.has(INSTANCE))
 
@@ -1201,8 +1220,8 @@ class TestAttachments(testtools.TestCase):
             }
         )
         self.assert_refused(
-            lambda: self.attachments.adopt(
-                INSTANCE, [made['uuid']], arq_types.Role.PORT
+            lambda: self.attachments.hold(
+                intents.adopt(INSTANCE, [made['uuid']], arq_types.Role.PORT)
             )
         )
         self.assertEqual([], self.arqs())
@@ -1224,18 +1243,16 @@ class TestAttachments(testtools.TestCase):
             ],
         )
         (binding,) = self.api.client(HOST).bindings()
-        self.assert_refused(lambda: self.attachments.recover(binding))
         self.assert_refused(
-            lambda: self.attachments.recover_of(
-                INSTANCE, arq_types.Role.ACTIVE
-            )
+            lambda: self.attachments.hold(intents.recover(binding))
         )
+        self.assert_refused(lambda: self.attachments.recover(INSTANCE))
         # A guest may have what else it has.
         self.assertEqual(1, len(self.arqs()))
 
     def test_what_is_refused_is_given_back_later(self):
         self.lose_transactions()
-        client = self.attachments._api
+        client = self.attachments._attempts._api
 
         class GoesAway:
             def __getattr__(_self, name):
@@ -1246,7 +1263,7 @@ class TestAttachments(testtools.TestCase):
                 self.api.refuse = True
                 return arqs
 
-        self.attachments._api = GoesAway()
+        self.attachments._attempts._api = GoesAway()
         self.assertRaises(exceptions.Conflict, self.acquire)
         self.assertFalse(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
@@ -1364,7 +1381,7 @@ class TestAttachments(testtools.TestCase):
         binding = self.lose_journal()
         self.acquire()
         arqs = self.attachments.plug(INSTANCE)
-        self.attachments.recover(binding)
+        self.attachments.hold(intents.recover(binding))
         self.attachments.take_back(binding)
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
@@ -1409,7 +1426,7 @@ class TestAttachments(testtools.TestCase):
         binding = dataclasses.replace(
             self.lose_journal(), role=None, attempt=None
         )
-        for step in (self.attachments.take_back, self.attachments.recover):
+        for step in (self.attachments.take_back, intents.recover):
             self.assertRaises(exceptions.Conflict, step, binding)
 
     def test_only_what_nobody_holds_is_unplugged(self):

@@ -689,7 +689,7 @@ class TestFindings(planted.ReconcileTestCase):
     def test_an_operation_that_begins_meanwhile(self):
         """Nova had the server idle, and then destroyed its guest."""
         server = self.boot()
-        look = self.reconciler._look
+        look = self.reconciler._bindings._look
 
         def look_and_stop(consumers):
             host = look(consumers)
@@ -697,7 +697,7 @@ class TestFindings(planted.ReconcileTestCase):
             server.task_state = 'rebooting_hard'
             return host
 
-        self.reconciler._look = look_and_stop
+        self.reconciler._bindings._look = look_and_stop
         self.repair()
         self.assertEqual({}, self.found())
 

@@ -127,7 +127,7 @@ class TestRoleChanges(testtools.TestCase):
         # Nor does it keep nova-compute from starting.
         self.moves.finish_interrupted()
         self.journal.remove = remove
-        self.moves.tell(INSTANCE)
+        self.moves.report(INSTANCE)
         self.assertEqual([(ACTIVE, OLD)], [told[:2] for told in self.api.told])
         self.assertEqual(
             [OLD], [entry.role for entry in self.journal.entries()]
@@ -160,7 +160,7 @@ class TestRoleChanges(testtools.TestCase):
             (ACTIVE, OLD, [arq_uuid(1), arq_uuid(2)]), (source, target, uuids)
         )
         self.assertGreater(attempt, 1)
-        self.moves.tell(INSTANCE)
+        self.moves.report(INSTANCE)
         self.assertEqual(1, len(self.api.told))
 
     def test_there_is_nothing_to_move(self):
@@ -188,12 +188,12 @@ class TestRoleChanges(testtools.TestCase):
         self.set_aside()
         self.assertEqual({OLD: [an_arq(1)]}, self.held())
         self.assertRaises(
-            exceptions.ServiceUnavailable, self.moves.tell, INSTANCE
+            exceptions.ServiceUnavailable, self.moves.report, INSTANCE
         )
         self.restart()
         self.api.away = False
-        self.moves.tell(INSTANCE)
-        self.moves.tell(INSTANCE)
+        self.moves.report(INSTANCE)
+        self.moves.report(INSTANCE)
         self.assertEqual(
             [(ACTIVE, OLD)],
             [(source, target) for source, target, _, _ in self.api.told],
@@ -206,7 +206,7 @@ class TestRoleChanges(testtools.TestCase):
         self.set_aside()
         self.assertEqual({OLD: [an_arq(1)]}, self.held())
         self.api.away = False
-        self.moves.tell(INSTANCE)
+        self.moves.report(INSTANCE)
         self.assertEqual(
             [(INCOMING, OLD)],
             [(source, target) for source, target, _, _ in self.api.told],

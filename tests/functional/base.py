@@ -192,7 +192,8 @@ class AcceleratorTestCase(cloud.Cloud):
     def assert_counted(self, server):
         """Placement has allocated to it what hosts hold for it.
 
-        After an operation that loses allocations, the hosts look first.
+        After an operation that loses allocations, the hosts look first. Nova
+        gives a migration's allocations back when all is done.
         """
         for compute in self.computes.values():
             compute_parts.count(
@@ -207,7 +208,9 @@ class AcceleratorTestCase(cloud.Cloud):
             if binding.instance_uuid == server['id']
             for arq in binding.arqs
         )
-        self.assertEqual(dict(held), self.allocated(server))
+        self._wait_for_assert(
+            lambda: self.assertEqual(dict(held), self.allocated(server))
+        )
 
     def assert_all_counted(self):
         for server in self.api.get_servers(detail=False):

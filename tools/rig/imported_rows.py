@@ -79,6 +79,8 @@ class Provider:
                         'address': self.address,
                         'driver': 'cyborg',
                         'status': 'enabled',
+                        'attributes': {},
+                        'link_sets': [],
                         'created_at': schema.now(),
                     }
                 ],

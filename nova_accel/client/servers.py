@@ -27,13 +27,13 @@ import oslo_messaging
 
 from nova_accel import exceptions
 from nova_accel.model import counted
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model import programming_record
 
 
 def of_host(
     service_host: str, uuids: Collection[str]
-) -> dict[str, drift.Server]:
+) -> dict[str, nova_server.Server]:
     """The existing ones of the instances, by uuid.
 
     It makes at most four calls.
@@ -48,12 +48,12 @@ def of_host(
     migrating = {
         migration.instance_uuid
         for filters in (
-            {'host': service_host, 'status': sorted(drift.UNFINISHED)},
+            {'host': service_host, 'status': sorted(nova_server.UNFINISHED)},
             # Until the scheduler's hosts are checked, a live migration has no
             # destination.
             {
                 'migration_type': fields.MigrationType.LIVE_MIGRATION,
-                'status': sorted(drift.LIVE),
+                'status': sorted(nova_server.LIVE),
             },
         )
         for migration in objects.MigrationList.get_by_filters(context, filters)
@@ -75,10 +75,10 @@ def of_host(
         }
     # An instance may be hidden while it moves between cells.
     servers = dict.fromkeys(
-        migrating, drift.Server(host=None, is_migrating=True)
+        migrating, nova_server.Server(host=None, is_migrating=True)
     )
     servers |= {
-        uuid: drift.Server(
+        uuid: nova_server.Server(
             host=instance.host,
             vm_state=instance.vm_state,
             task_state=instance.task_state,
@@ -151,7 +151,8 @@ def of_migrations(uuids: Collection[str]) -> dict[str, counted.Migration]:
     return {
         migration.uuid: counted.Migration(
             migration.instance_uuid,
-            not migration.deleted and migration.status in drift.UNFINISHED,
+            not migration.deleted
+            and migration.status in nova_server.UNFINISHED,
         )
         for migration in objects.MigrationList.get_by_filters(
             nova_context.get_admin_context(read_deleted='yes'),

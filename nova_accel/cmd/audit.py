@@ -33,9 +33,10 @@ from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import finding as host_finding
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.overview import answering
 from nova_accel.overview import commands
@@ -183,7 +184,7 @@ def _counted(found: fleet_drift.Drift) -> Finding:
 def _check(
     found: host_arqs.HostBinding,
     of_host: host.HostRow,
-    server: drift.Server | None,
+    server: nova_server.Server | None,
 ) -> Iterator[Finding]:
     """The problem of a binding, if it has one."""
     role = None if found['role'] is None else arq_types.Role(found['role'])
@@ -194,7 +195,7 @@ def _check(
         found['role'] or 'not adopted',
         arq_uuids,
     )
-    why = drift.leak(role, server, of_host['service_host'])
+    why = binding_repairs.why_unneeded(role, server, of_host['service_host'])
     if why is not None and role is None:
         yield Finding(
             *names,
@@ -205,7 +206,9 @@ def _check(
             ),
         )
     elif why is not None:
-        yield Finding(*names, why, drift.remedy(of_host['is_silent']))
+        yield Finding(
+            *names, why, binding_repairs.remedy(of_host['is_silent'])
+        )
     elif (
         server is not None
         and not server.is_busy

@@ -30,7 +30,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import database_url
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.fleet import fleet_sources
 
@@ -56,7 +56,7 @@ def connect() -> None:
     objects.register_all()
 
 
-def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
+def servers(uuids: Collection[str]) -> dict[str, nova_server.Server]:
     """The existing ones of the instances, by uuid.
 
     It takes two statements for each cell.
@@ -68,7 +68,7 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
     migrating, found = _moves_and_instances(context, uuids, [])
     moving = {*migrating.values()}
     return {
-        uuid: drift.Server(
+        uuid: nova_server.Server(
             host=instance.host,
             vm_state=instance.vm_state,
             task_state=instance.task_state,
@@ -205,7 +205,7 @@ def _moves_and_instances(
             migrating.update(
                 (migration.uuid, migration.instance_uuid)
                 for migration in objects.MigrationList.get_by_filters(
-                    cell_context, {'status': sorted(drift.UNFINISHED)}
+                    cell_context, {'status': sorted(nova_server.UNFINISHED)}
                 )
             )
     for cell in cells:

@@ -32,8 +32,8 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.model import device_profile
-from nova_accel.model import drift
 from nova_accel.model import flavor_key
+from nova_accel.model import nova_server
 
 _EXTRA = models.InstanceExtra
 _INSTANCE = models.Instance
@@ -128,7 +128,7 @@ def _change_in_cell(context: Any, uuid: str, key: str) -> bool:
             ~sa.exists().where(
                 _MIGRATION.instance_uuid == uuid,
                 _MIGRATION.deleted == 0,
-                _MIGRATION.status.in_(sorted(drift.UNFINISHED)),
+                _MIGRATION.status.in_(sorted(nova_server.UNFINISHED)),
             ),
         )
         .values(flavor=text)

@@ -26,8 +26,9 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_accel.model import arq_types
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model import provider_layout
 
 Place = provider_layout.Place
@@ -146,7 +147,9 @@ def amounts(resources: Resources) -> dict[str, int]:
 
 
 def is_settled(
-    server: drift.Server | None, roles: Iterable[arq_types.Role], host: str
+    server: nova_server.Server | None,
+    roles: Iterable[arq_types.Role],
+    host: str,
 ) -> bool:
     """Whether an instance is to have just what it holds on a host.
 
@@ -166,7 +169,7 @@ def is_settled(
 
 
 def leftovers(
-    host: drift.Host, allocated: Iterable[str], consumers: Consumers
+    host: binding_repairs.Host, allocated: Iterable[str], consumers: Consumers
 ) -> Iterator[tuple[str, str]]:
     """Consumers whose allocations of the host's providers nobody needs.
 
@@ -195,7 +198,9 @@ def leftovers(
                     f'it is a migration of server {instance}, and has ended',
                 )
         elif server is not None:
-            why = drift.leak(arq_types.Role.ACTIVE, server, host.name)
+            why = binding_repairs.why_unneeded(
+                arq_types.Role.ACTIVE, server, host.name
+            )
             if why is not None:
                 yield consumer, why
         elif consumer in consumers.deleted:

@@ -22,9 +22,9 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_accel.model import arq_types
-from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model import provider_layout
 
 
@@ -38,7 +38,7 @@ class Choice:
 
 def choose(
     binding: host_binding.Binding,
-    server: drift.Server | None,
+    server: nova_server.Server | None,
     service_host: str,
     guest: Collection[str],
     places: Mapping[str, provider_layout.Place],

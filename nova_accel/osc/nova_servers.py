@@ -21,7 +21,7 @@ from openstack import exceptions as sdk_exceptions
 from openstack.compute.v2 import migration
 from openstack.compute.v2 import server
 
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import parallel
 
@@ -122,7 +122,7 @@ def _migrations(compute: ks_adapter.Adapter) -> dict[str, str]:
     return {
         uuid: server_uuid
         for some in parallel.ask(
-            _WORDS, of_status, sorted(drift.UNFINISHED)
+            _WORDS, of_status, sorted(nova_server.UNFINISHED)
         ).values()
         for uuid, server_uuid in some
     }

@@ -34,7 +34,7 @@ from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import arq_types
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
@@ -194,7 +194,7 @@ class Cloud(fixtures.Fixture):
         for host in self.hosts:
             found += self._drift_of(host, held)
         for instance in self.nova.instances.values():
-            found += self._guest_drift(instance)
+            found += self._guest_findings(instance)
         used = sum(map(len, held.values()))
         with engine.reader() as connection:
             taken = connection.execute(
@@ -345,7 +345,7 @@ class Cloud(fixtures.Fixture):
                 if role == arq_types.Role.OLD
                 else migration.dest_compute
             )
-            and migration.status in drift.UNFINISHED
+            and migration.status in nova_server.UNFINISHED
             for migration in self.nova.migrations
         )
 
@@ -389,7 +389,7 @@ class Cloud(fixtures.Fixture):
         ]
         return found
 
-    def _guest_drift(self, instance: imitation.Instance) -> Iterator[str]:
+    def _guest_findings(self, instance: imitation.Instance) -> Iterator[str]:
         """Which has not its devices, or does not run although it should."""
         hosts = [host for host in self.hosts if host.runs(instance)]
         if (

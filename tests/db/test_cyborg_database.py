@@ -23,7 +23,7 @@ from nova_accel import exceptions
 from nova_accel.cmd.cyborg import cyborg_database
 from nova_accel.cmd.cyborg import steps
 from nova_accel.db import schema
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import mapping
 from nova_accel.model.cyborg import snapshot
@@ -174,7 +174,7 @@ class TestMove(CyborgTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.servers: dict[str, drift.Server] = {}
+        self.servers: dict[str, nova_server.Server] = {}
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.cmd.cells.servers', lambda uuids: self.servers
@@ -184,7 +184,7 @@ class TestMove(CyborgTestCase):
     def nova(self, found: snapshot.Snapshot) -> mapping.Nova:
         self.servers.update(
             dict.fromkeys(
-                mapping.instances(found), drift.Server('host', 'active')
+                mapping.instances(found), nova_server.Server('host', 'active')
             )
         )
         return mapping.Nova(
@@ -267,7 +267,7 @@ class TestMove(CyborgTestCase):
             'compute-1.example'
         ]
         uuid = next(iter(origin.claims.values())).instance_uuid
-        self.servers[uuid] = drift.Server('host', 'active', 'deleting')
+        self.servers[uuid] = nova_server.Server('host', 'active', 'deleting')
         fault = self.assertRaises(
             exceptions.Conflict,
             list,

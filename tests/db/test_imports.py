@@ -27,9 +27,9 @@ from nova_accel.db import host
 from nova_accel.db import imports
 from nova_accel.db import schema
 from nova_accel.model import attach_handle
-from nova_accel.model import drift
 from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 from nova_accel.model.cyborg import mapping
 from nova_accel.testing import database
@@ -85,7 +85,7 @@ class TestImports(base.DatabaseTestCase):
         super().setUp()
         self.cyborg = made_up.MadeUpCyborg()
         self.profile = self.cyborg.profile('fpga', base.FPGA)
-        self.servers: dict[str, drift.Server] = {}
+        self.servers: dict[str, nova_server.Server] = {}
         self.host = reports.SimulatedHost(_NODE, regions=(2, 1))
 
     def fpga(self, bus: int, regions: int, **columns: Any) -> list[int]:
@@ -111,7 +111,7 @@ class TestImports(base.DatabaseTestCase):
     def arq(self, handle: int) -> str:
         """The ARQ of a new server that has a handle."""
         instance_uuid = self.cyborg.uuid()
-        self.servers[instance_uuid] = drift.Server('compute-1', 'active')
+        self.servers[instance_uuid] = nova_server.Server('compute-1', 'active')
         return self.cyborg.arq(self.profile, handle, instance_uuid)
 
     def found(self) -> mapping.Import:

@@ -38,8 +38,8 @@ from nova_accel.cmd.cyborg import steps
 from nova_accel.db import draining as draining_db
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.model import drift
 from nova_accel.model import finding
+from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import printing
 from nova_accel.testing import reports
@@ -201,7 +201,7 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
 
             return run
 
-        self.servers[cmd_base.SERVER] = drift.Server(_SAID)
+        self.servers[cmd_base.SERVER] = nova_server.Server(_SAID)
         self.assert_walked(
             'nova_accel.manage',
             {

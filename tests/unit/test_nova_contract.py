@@ -24,7 +24,7 @@ from lxml import etree
 from nova import version
 import testtools
 
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 
 #: The release of Nova that is installed.
 RELEASE = int(version.version_string().split('.')[0])
@@ -748,7 +748,7 @@ class TestNovaContract(testtools.TestCase):
         self.assertIn('self.driver.finish_revert_migration(', source)
 
     def test_a_revert_forgets_the_old_flavor_even_if_it_fails(self):
-        """model/drift.py tells it so from a failed resize."""
+        """model/binding_repairs.py tells it so from a failed resize."""
         manager = _resolve('nova.compute.manager:ComputeManager')
         source = inspect.getsource(manager.finish_revert_resize)
         self.assertIn(
@@ -761,9 +761,9 @@ class TestNovaContract(testtools.TestCase):
         )
 
     def test_the_states_of_a_migration_that_goes_on(self):
-        """model/drift.py: a server in no such state may lose accelerators."""
+        """In no such state, a server may lose accelerators."""
         self.assertEqual(
-            drift.UNFINISHED,
+            nova_server.UNFINISHED,
             _statuses(
                 'nova.compute.api:',
                 'nova.compute.manager:',
@@ -778,7 +778,7 @@ class TestNovaContract(testtools.TestCase):
     def test_the_states_of_a_live_migration_that_goes_on(self):
         manager = 'nova.compute.manager:ComputeManager.'
         self.assertEqual(
-            drift.LIVE,
+            nova_server.LIVE,
             _statuses(
                 'nova.conductor.manager:ComputeTaskManager._live_migrate',
                 f'{manager}live_migration',

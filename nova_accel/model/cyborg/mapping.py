@@ -32,7 +32,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.cyborg import cyborg_texts
 from nova_accel.model.cyborg import device_lines
 from nova_accel.model.cyborg import hosts
@@ -49,7 +49,7 @@ class Nova(NamedTuple):
     """
 
     nodes: Sequence[hosts.Node] = ()
-    servers: Mapping[str, drift.Server] = {}
+    servers: Mapping[str, nova_server.Server] = {}
     flavors: Mapping[str, Sequence[str]] = {}
 
 
@@ -175,7 +175,7 @@ def _words_of_profile(fault: str, flavors: Sequence[str]) -> str:
 
 
 def _left(
-    arqs: Iterable[snapshot.Arq], servers: Mapping[str, drift.Server]
+    arqs: Iterable[snapshot.Arq], servers: Mapping[str, nova_server.Server]
 ) -> Iterator[Refusal]:
     for arq in arqs:
         if arq.instance_uuid is None:
@@ -229,7 +229,7 @@ def _host(
 
 
 def _check_not_busy(
-    arqs: Iterable[snapshot.Arq], servers: Mapping[str, drift.Server]
+    arqs: Iterable[snapshot.Arq], servers: Mapping[str, nova_server.Server]
 ) -> None:
     busy = sorted(
         {

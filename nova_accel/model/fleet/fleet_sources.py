@@ -24,9 +24,9 @@ import datetime
 from typing import NamedTuple
 
 from nova_accel.model import arq_types
-from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model.fleet import host_drain
 from nova_accel.model.units import unit_state
 
@@ -118,7 +118,7 @@ class Unit(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Server(drift.Server):
+class Server(nova_server.Server):
     """A server, with what people call it.
 
     ``image`` is a uuid, empty for a server that boots from a volume.

@@ -30,8 +30,8 @@ from oslo_log import log as logging
 from nova_accel.client import our_allocations
 from nova_accel.client import servers
 from nova_accel.model import arq_types
+from nova_accel.model import binding_repairs
 from nova_accel.model import counted
-from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_view
@@ -216,7 +216,7 @@ class Counting:
         return tried.outcome(_Kind.UNCOUNTED, words, uuid)
 
     def take_leftovers(
-        self, seen: Seen, host: drift.Host
+        self, seen: Seen, host: binding_repairs.Host
     ) -> Iterator[finding.Finding]:
         """Remove allocations that nobody needed in the last pass, either.
 

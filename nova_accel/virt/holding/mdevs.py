@@ -33,7 +33,7 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.model import pci_address
@@ -179,7 +179,7 @@ class UnusedMdevs:
         }
         return [
             found
-            for uuid in drift.orphans(
+            for uuid in binding_repairs.orphans(
                 sorted(left), self._held(), self._in_guests()
             )
             for found in _destroy(
@@ -212,10 +212,10 @@ class UnusedMdevs:
             if (handle := handles.get(mdev.uuid)) is not None
             and (mdev.parent, mdev.type) == (handle.address, handle.mdev_type)
         ]
-        orphans = drift.orphans(ours, self._held(), listed)
+        orphans = binding_repairs.orphans(ours, self._held(), listed)
         if not orphans:
             return
-        for uuid in drift.orphans(orphans, self._in_guests()):
+        for uuid in binding_repairs.orphans(orphans, self._in_guests()):
             handle = handles[uuid]
             yield from _destroy(
                 uuid,

@@ -15,7 +15,7 @@
 
 Nova's operations can end without a call of the driver: nova-compute was down,
 a step failed, or a host was reinstalled. The rules for repairs are in
-:mod:`nova_accel.model.drift`. The number of requests does not grow with the
+:mod:`nova_accel.model.binding_repairs`. The number of requests does not grow with the
 number of instances. Placement gets one for each of our providers.
 """
 
@@ -31,10 +31,10 @@ from oslo_log import log as logging
 from nova_accel.client import accelerator_api
 from nova_accel.client import servers
 from nova_accel.host import all_guests
+from nova_accel.model import binding_repairs
 from nova_accel.model import counted
-from nova_accel.model import drift
 from nova_accel.model import finding
-from nova_accel.model import guest_drift
+from nova_accel.model import guest_findings
 from nova_accel.model import host_view
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import counting
@@ -215,27 +215,29 @@ class Reconciler:
             found += self._findings.of(part)
         self._findings.put(part, found + tried.failure(sentence))
 
-    def _compare_guests(self, host: drift.Host) -> None:
+    def _compare_guests(self, host: binding_repairs.Host) -> None:
         self._put(_GUESTS, _GUESTS_NOT_COMPARED, lambda: self._of_guests(host))
 
-    def _of_guests(self, host: drift.Host) -> Iterator[finding.Finding]:
+    def _of_guests(
+        self, host: binding_repairs.Host
+    ) -> Iterator[finding.Finding]:
         """Find what is amiss with guests, and was so a moment ago.
 
         Nova's word is asked again only if something seems to be amiss.
         """
-        guests = guest_drift.Guests(
+        guests = guest_findings.Guests(
             self._guests.running(), self._guests.devices()
         )
-        found = frozenset(guest_drift.find(host, guests))
+        found = frozenset(guest_findings.find(host, guests))
         if found:
             uuids = {uuid for each in found if (uuid := each.instance_uuid)}
             found &= frozenset(
-                guest_drift.find(self._look_again(host, uuids), guests)
+                guest_findings.find(self._look_again(host, uuids), guests)
             )
         suspected, self._suspected = self._suspected, found
         known = self._findings.of(_GUESTS)
         for each in found:
-            if each.kind in guest_drift.SURE or each in suspected:
+            if each.kind in guest_findings.SURE or each in suspected:
                 if each not in known:
                     LOG.warning(
                         'Something is amiss with the guest of instance %s: %s',
@@ -246,8 +248,8 @@ class Reconciler:
                 yield each
 
     def _look_again(
-        self, host: drift.Host, uuids: Collection[str]
-    ) -> drift.Host:
+        self, host: binding_repairs.Host, uuids: Collection[str]
+    ) -> binding_repairs.Host:
         return dataclasses.replace(
             host,
             held=self._held.bindings(),

@@ -12,7 +12,7 @@
 
 """The bindings of the journal and of the API, compared with Nova's servers.
 
-The rules are in :mod:`nova_accel.model.drift`.
+The rules are in :mod:`nova_accel.model.binding_repairs`.
 """
 
 from collections.abc import Collection
@@ -23,7 +23,7 @@ from nova_accel.client import accelerator_api
 from nova_accel.client import servers
 from nova_accel.host import all_guests
 from nova_accel.model import arq_types
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_view
@@ -81,7 +81,7 @@ class BindingReconciler:
             and orders.revision != self._adopted_by
         )
 
-    def repair(self, consumers: Collection[str]) -> drift.Host:
+    def repair(self, consumers: Collection[str]) -> binding_repairs.Host:
         """Compare the bindings, and repair what can be.
 
         :param consumers: further instances that the comparison is to have
@@ -115,11 +115,11 @@ class BindingReconciler:
                 self._attachments.mend(uuid, listed)
 
     def _of_repair(
-        self, repair: drift.Repair, tried: retries.Try
+        self, repair: binding_repairs.Repair, tried: retries.Try
     ) -> list[finding.Finding]:
         binding = repair.binding
         words = f'what it held {_arqs_of(binding)} is {_why(repair)}'
-        if repair.step is drift.Step.TELL:
+        if repair.step is binding_repairs.Step.TELL:
             return [
                 finding.Finding(
                     finding.Kind.NOT_IN_API,
@@ -128,7 +128,7 @@ class BindingReconciler:
                 )
             ]
         if (
-            repair.step is drift.Step.RELEASE
+            repair.step is binding_repairs.Step.RELEASE
             and (binding.instance_uuid, binding.role) in self._held.journaled()
         ):
             # The attachments tell why it is not released yet.
@@ -137,15 +137,15 @@ class BindingReconciler:
             finding.Kind.BINDING, words, binding.instance_uuid
         )
 
-    def _look(self, consumers: Collection[str]) -> drift.Host:
-        # The order matters, see drift.Host.
+    def _look(self, consumers: Collection[str]) -> binding_repairs.Host:
+        # The order matters, see binding_repairs.Host.
         held = self._held.bindings()
         journaled = self._held.journaled()
         orders = self._board.orders
         listed = self._api.bindings()
         self._board.unjournaled = host_binding.unjournaled(listed, journaled)
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
-        host = drift.Host(
+        host = binding_repairs.Host(
             name=self._service_host,
             held=held,
             journaled=journaled,
@@ -159,29 +159,29 @@ class BindingReconciler:
             self._adopted_by = orders.revision
         return host
 
-    def _do(self, repair: drift.Repair) -> None:
+    def _do(self, repair: binding_repairs.Repair) -> None:
         binding = repair.binding
         match repair.step:
-            case drift.Step.RELEASE if binding.role is not None:
+            case binding_repairs.Step.RELEASE if binding.role is not None:
                 self._attachments.release(
                     binding.instance_uuid, binding.role, binding.attempt
                 )
-            case drift.Step.ACTIVATE if binding.role is not None:
+            case binding_repairs.Step.ACTIVATE if binding.role is not None:
                 self._attachments.move(
                     binding.instance_uuid, binding.role, arq_types.Role.ACTIVE
                 )
-            case drift.Step.TAKE_BACK:
+            case binding_repairs.Step.TAKE_BACK:
                 self._attachments.take_back(binding)
-            case drift.Step.RECOVER:
+            case binding_repairs.Step.RECOVER:
                 self._attachments.hold(intents.recover(binding))
-            case drift.Step.DELETE:
+            case binding_repairs.Step.DELETE:
                 self._api.delete_unadopted(
                     binding.instance_uuid, binding.arq_uuids
                 )
 
 
-def _log(repair: drift.Repair) -> None:
-    is_left = repair.step is drift.Step.TELL
+def _log(repair: binding_repairs.Repair) -> None:
+    is_left = repair.step is binding_repairs.Step.TELL
     LOG.log(
         logging.ERROR if is_left else logging.WARNING,
         'The accelerators of instance %s %s are %s',
@@ -199,5 +199,5 @@ def _arqs_of(binding: host_binding.Binding) -> str:
     )
 
 
-def _why(repair: drift.Repair) -> str:
+def _why(repair: binding_repairs.Repair) -> str:
     return f'{repair.step.value}: {repair.why}'

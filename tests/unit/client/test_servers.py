@@ -17,7 +17,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import servers
 from nova_accel.model import counted
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model import programming_record
 from rig.stubs import nova_records
 
@@ -91,9 +91,9 @@ class TestOfHost(testtools.TestCase):
         del self.nova.instances[gone.uuid]
         self.assertEqual(
             [
-                drift.Server(HERE, 'active', 'spawning'),
-                drift.Server(THERE, 'active', is_resized=True),
-                drift.Server(None, 'building'),
+                nova_server.Server(HERE, 'active', 'spawning'),
+                nova_server.Server(THERE, 'active', is_resized=True),
+                nova_server.Server(None, 'building'),
                 None,
             ],
             self.found(here, there, nowhere, gone),
@@ -118,7 +118,7 @@ class TestOfHost(testtools.TestCase):
                 self.nova.migrations.clear()
                 self.nova.add_migration(instance, status, source, destination)
                 self.assertEqual(
-                    [drift.Server(THERE, 'active', is_migrating=True)],
+                    [nova_server.Server(THERE, 'active', is_migrating=True)],
                     self.found(instance),
                 )
 
@@ -128,7 +128,7 @@ class TestOfHost(testtools.TestCase):
             instance, 'accepted', THERE, None, 'live-migration'
         )
         self.assertEqual(
-            [drift.Server(THERE, 'active', is_migrating=True)],
+            [nova_server.Server(THERE, 'active', is_migrating=True)],
             self.found(instance),
         )
 
@@ -145,7 +145,9 @@ class TestOfHost(testtools.TestCase):
         ):
             self.nova.add_migration(instance, status, HERE, THERE)
         self.nova.add_migration(instance, 'migrating', 'x', 'y')
-        self.assertEqual([drift.Server(HERE, 'active')], self.found(instance))
+        self.assertEqual(
+            [nova_server.Server(HERE, 'active')], self.found(instance)
+        )
 
     def test_one_that_moves_between_cells(self):
         """Its record in this one may be hidden."""
@@ -153,7 +155,7 @@ class TestOfHost(testtools.TestCase):
         self.nova.add_migration(instance, 'finished', HERE, THERE)
         del self.nova.instances[instance.uuid]
         self.assertEqual(
-            [drift.Server(None, is_migrating=True)], self.found(instance)
+            [nova_server.Server(None, is_migrating=True)], self.found(instance)
         )
 
     def test_migrations_are_asked_for_first(self):

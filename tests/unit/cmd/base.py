@@ -27,7 +27,7 @@ from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.testing import reports
 from rig import quick_database
 
@@ -52,14 +52,14 @@ class DriftTestCase(testtools.TestCase):
         self.host = reports.SimulatedHost(regions=(2,))
         self.host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        self.servers: dict[str, drift.Server] = {}
+        self.servers: dict[str, nova_server.Server] = {}
         self.asked: list[int] = []
         for name, fake in (('connect', lambda: None), ('servers', self.ask)):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.cmd.cells.{name}', fake)
             )
 
-    def ask(self, uuids: set[str]) -> dict[str, drift.Server]:
+    def ask(self, uuids: set[str]) -> dict[str, nova_server.Server]:
         self.asked.append(len(uuids))
         return {
             uuid: server

@@ -27,8 +27,8 @@ from nova_accel.db import client_arqs
 from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import drift
 from nova_accel.model import finding
+from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_drift
 from nova_accel.testing import reports
 from unit.cmd import base
@@ -60,16 +60,16 @@ class TestAudit(base.DriftTestCase):
         self.assertEqual([], self.asked)
         self.acquire()
         for server in (
-            drift.Server(base.HERE),
-            drift.Server(base.THERE, is_migrating=True),
-            drift.Server(None, task_state='spawning'),
+            nova_server.Server(base.HERE),
+            nova_server.Server(base.THERE, is_migrating=True),
+            nova_server.Server(None, task_state='spawning'),
         ):
             self.servers[base.SERVER] = server
             self.assert_clean()
 
     def test_what_nova_has_bound_is_freed(self) -> None:
         uuid = self.bind()
-        self.servers[base.SERVER] = drift.Server(base.THERE)
+        self.servers[base.SERVER] = nova_server.Server(base.THERE)
         status, text = self.run_audit()
         self.assertEqual(1, status)
         for part in (
@@ -105,7 +105,7 @@ class TestAudit(base.DriftTestCase):
 
     def test_half_a_set_of_a_server(self) -> None:
         self.acquire()
-        self.servers[base.SERVER] = drift.Server(base.HERE)
+        self.servers[base.SERVER] = nova_server.Server(base.HERE)
         with engine.writer() as connection:
             connection.execute(
                 sa.update(schema.ATTACH_HANDLES).values(arq_uuid=None)
@@ -113,14 +113,14 @@ class TestAudit(base.DriftTestCase):
         status, text = self.run_audit('--fix')
         self.assertEqual(1, status)
         self.assertIn('not all of its ARQs have a device', text)
-        self.servers[base.SERVER] = drift.Server(
+        self.servers[base.SERVER] = nova_server.Server(
             base.HERE, task_state='rebuilding'
         )
         self.assert_clean()
 
     def test_what_is_made_again_after_a_reboot_of_the_host(self) -> None:
         self.acquire()
-        self.servers[base.SERVER] = drift.Server(base.HERE)
+        self.servers[base.SERVER] = nova_server.Server(base.HERE)
         with engine.writer() as connection:
             connection.execute(
                 sa.update(schema.ARQS).values(state='Provisioning')

@@ -26,8 +26,8 @@ from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import drift
 from nova_accel.model import naming
+from nova_accel.model import nova_server
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 from unit.cmd import base
@@ -76,7 +76,7 @@ class TestForget(base.DriftTestCase):
         self.acquire()
         self.silence()
         self.other.report()
-        self.servers[base.SERVER] = drift.Server(base.THERE)
+        self.servers[base.SERVER] = nova_server.Server(base.THERE)
         self.forget()
         left = self.everything()
         for name in (
@@ -130,9 +130,9 @@ class TestForget(base.DriftTestCase):
         self.acquire()
         self.silence()
         for server in (
-            drift.Server(base.HERE),
-            drift.Server(base.THERE, is_migrating=True),
-            drift.Server(None, task_state='rebuilding'),
+            nova_server.Server(base.HERE),
+            nova_server.Server(base.THERE, is_migrating=True),
+            nova_server.Server(None, task_state='rebuilding'),
         ):
             self.servers[base.SERVER] = server
             self.assert_refused(exceptions.Conflict, base.SERVER)
@@ -223,7 +223,7 @@ class TestRemove(base.DriftTestCase):
     def test_refused_while_a_server_has_a_device(self) -> None:
         self.acquire()
         self.silence()
-        self.servers[base.SERVER] = drift.Server(base.HERE)
+        self.servers[base.SERVER] = nova_server.Server(base.HERE)
         self.assert_refused(exceptions.Conflict, base.SERVER)
 
     def test_refused_while_placement_has_anything_allocated(self) -> None:

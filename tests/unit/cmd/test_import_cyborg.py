@@ -26,7 +26,7 @@ from nova_accel import exceptions
 from nova_accel.cmd import import_cyborg
 from nova_accel.db import device_profile
 from nova_accel.db import imports
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.overview import answering
 from unit.cmd.cyborg import move_base
 
@@ -239,7 +239,7 @@ class TestSteps(move_base.MoveTestCase):
                     name=name, extra_specs={'accel:device_profile': 'old'}
                 )
             )
-        self.servers['server-1'] = drift.Server(
+        self.servers['server-1'] = nova_server.Server(
             'compute-1', 'active', 'rebooting'
         )
         told = self.printed(status=import_cyborg.LEFT)
@@ -248,7 +248,7 @@ class TestSteps(move_base.MoveTestCase):
         )
         self.assertIn('at work on servers server-1', told['host compute-1'])
         self.assertEqual({}, imports.get_hosts())
-        self.servers['server-1'] = drift.Server('compute-1', 'active')
+        self.servers['server-1'] = nova_server.Server('compute-1', 'active')
         # The profile is still left.
         self.printed(status=import_cyborg.LEFT)
         self.assertEqual({move_base.NODE: False}, imports.get_hosts())

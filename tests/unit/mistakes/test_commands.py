@@ -16,7 +16,7 @@ import testscenarios
 
 from nova_accel import exceptions
 from nova_accel.cmd import host
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from unit.cmd import base as cmd_base
 from unit.mistakes import base
 
@@ -135,7 +135,7 @@ class TestForget(
         if self.is_silent:
             self.acquire()
             self.silence()
-            self.servers[cmd_base.SERVER] = drift.Server(cmd_base.HERE)
+            self.servers[cmd_base.SERVER] = nova_server.Server(cmd_base.HERE)
         for is_dry_run in (True, False):
             error = self.assertRaises(
                 exceptions.AcceleratorError,

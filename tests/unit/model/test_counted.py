@@ -21,15 +21,16 @@ import testtools
 
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import binding_repairs
 from nova_accel.model import counted
-from nova_accel.model import drift
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 
 HERE, THERE = 'here', 'there'
 SERVER, MIGRATION = 'server', 'migration'
-STAYS, GONE_AWAY = drift.Server(HERE), drift.Server(THERE)
+STAYS, GONE_AWAY = nova_server.Server(HERE), nova_server.Server(THERE)
 Place = provider_layout.Place
 Role = arq_types.Role
 Units = counted.Units
@@ -62,11 +63,11 @@ def held(
 
 def host(
     *in_journal: host_binding.Binding,
-    servers: dict[str, drift.Server] | None = None,
+    servers: dict[str, nova_server.Server] | None = None,
     listed: Collection[host_binding.Binding] = (),
     guests: Collection[str] = (),
-) -> drift.Host:
-    return drift.Host(
+) -> binding_repairs.Host:
+    return binding_repairs.Host(
         HERE,
         in_journal,
         {
@@ -232,7 +233,7 @@ class TestSettled(testtools.TestCase):
 class TestLeftovers(testtools.TestCase):
     def left(
         self,
-        found: drift.Host,
+        found: binding_repairs.Host,
         consumer: str = SERVER,
         is_unfinished: bool = False,
         deleted: Collection[str] = (),
@@ -263,7 +264,11 @@ class TestLeftovers(testtools.TestCase):
             (STAYS, False, True),
             (GONE_AWAY, True, False),
             (GONE_AWAY, False, True),
-            (drift.Server(HERE, task_state='resize_finish'), False, False),
+            (
+                nova_server.Server(HERE, task_state='resize_finish'),
+                False,
+                False,
+            ),
         ):
             self.assertEqual(
                 [MIGRATION] if is_left else [],
@@ -282,7 +287,7 @@ class TestLeftovers(testtools.TestCase):
             # It may be a server that Nova is about to create.
             host(),
             host(servers={SERVER: STAYS}),
-            host(servers={SERVER: drift.Server(None, 'building')}),
+            host(servers={SERVER: nova_server.Server(None, 'building')}),
             host(servers={SERVER: GONE_AWAY}, guests={SERVER}),
             host(held(), servers={SERVER: GONE_AWAY}),
             host(listed=[held(role=None)], servers={SERVER: GONE_AWAY}),

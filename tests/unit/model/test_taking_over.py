@@ -16,9 +16,9 @@ import testtools
 
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 from nova_accel.model import taking_over
@@ -50,7 +50,7 @@ class TestChoose(testtools.TestCase):
         self.binding = host_binding.Binding(
             SERVER, None, None, ('arq-0', 'arq-1'), self.arqs
         )
-        self.server = drift.Server(HERE, 'active')
+        self.server = nova_server.Server(HERE, 'active')
         self.guest = {'0000:81:00.0', 'handle-1', 'another'}
         self.places = {
             arq.handle.uuid: provider_layout.Place(arq.device_rp_uuid, 'FPGA')
@@ -124,11 +124,11 @@ class TestChoose(testtools.TestCase):
     def test_servers_that_are_left_alone(self):
         for server in (
             None,
-            drift.Server('elsewhere', 'active'),
-            drift.Server(None, 'shelved_offloaded'),
-            drift.Server(HERE, 'active', 'rebooting_hard'),
-            drift.Server(HERE, 'building'),
-            drift.Server(HERE, 'active', is_migrating=True),
+            nova_server.Server('elsewhere', 'active'),
+            nova_server.Server(None, 'shelved_offloaded'),
+            nova_server.Server(HERE, 'active', 'rebooting_hard'),
+            nova_server.Server(HERE, 'building'),
+            nova_server.Server(HERE, 'active', is_migrating=True),
         ):
             self.server = server
             self.assertEqual(taking_over.Choice(), self.choose())

@@ -12,7 +12,8 @@
 
 import testtools
 
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
+from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.osc import nova_servers
 from unit.osc import listed_servers
@@ -96,10 +97,10 @@ class TestRead(testtools.TestCase):
 
     def test_each_unfinished_status_is_asked(self) -> None:
         self.nova.migrations = {
-            status: [(status, 'server')] for status in drift.UNFINISHED
+            status: [(status, 'server')] for status in nova_server.UNFINISHED
         }
         self.assertEqual(
-            drift.UNFINISHED, {*self.read('server').nova.consumers}
+            nova_server.UNFINISHED, {*self.read('server').nova.consumers}
         )
 
     def test_a_cell_that_does_not_answer(self) -> None:
@@ -108,7 +109,9 @@ class TestRead(testtools.TestCase):
         self.assertEqual({'1'}, told.untold)
         # Nobody takes it for a leak.
         self.assertFalse(told.nova.servers['1'].is_settled)
-        self.assertIsNone(drift.leak(None, told.nova.servers['1'], 'a'))
+        self.assertIsNone(
+            binding_repairs.why_unneeded(None, told.nova.servers['1'], 'a')
+        )
 
     def test_a_host_that_nova_hides(self) -> None:
         self.add('1', None)

@@ -27,7 +27,7 @@ from nova_accel.conf import CONF
 from nova_accel.db import engine
 from nova_accel.db import imports
 from nova_accel.db import schema
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import snapshot
 from nova_accel.testing import reports
@@ -59,7 +59,7 @@ class MoveTestCase(testtools.TestCase):
         self.useFixture(quick_database.QuickDatabase())
         self.placement = self.useFixture(made_up_placement.MadeUpPlacement())
         self.told: set[str] = set()
-        self.servers: dict[str, drift.Server] = {}
+        self.servers: dict[str, nova_server.Server] = {}
         self.host = reports.SimulatedHost(NODE, regions=(1, 1))
         self.cyborg = made_up.MadeUpCyborg()
         self.profile = self.cyborg.profile('fpga', FPGA)
@@ -85,14 +85,16 @@ class MoveTestCase(testtools.TestCase):
             rp_uuid=rp_uuid,
         )
         self.cyborg.arq(self.profile, handle, instance_uuid)
-        self.servers[instance_uuid] = drift.Server('compute-1', 'active')
+        self.servers[instance_uuid] = nova_server.Server('compute-1', 'active')
         self.placement.provider(rp_uuid, FPGA=1)
         self.placement.allocate(instance_uuid, rp_uuid, FPGA=1)
 
     def node(self) -> hosts.Node:
         return hosts.Node(self.host.node_uuid, NODE, 'compute-1')
 
-    def ask_nova(self, uuids: Collection[str]) -> dict[str, drift.Server]:
+    def ask_nova(
+        self, uuids: Collection[str]
+    ) -> dict[str, nova_server.Server]:
         return {
             uuid: server
             for uuid, server in self.servers.items()

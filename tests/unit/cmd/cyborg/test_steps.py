@@ -22,7 +22,7 @@ from nova_accel.cmd.cyborg import steps
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import imports
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import mapping
 from nova_accel.testing import database
@@ -51,7 +51,11 @@ class TestImportAll(testtools.TestCase):
             self.cyborg.snapshot(),
             mapping.Nova(
                 [self.cyborg.node('compute-1')],
-                {'server': drift.Server('compute-1', 'active', task_state)},
+                {
+                    'server': nova_server.Server(
+                        'compute-1', 'active', task_state
+                    )
+                },
             ),
         )
         return [tuple(result) for result in steps.import_all(found, is_dry)]
@@ -295,7 +299,7 @@ class TestUndo(StepsTestCase):
 
     def test_a_busy_server(self) -> None:
         self.switched()
-        self.servers['server-1'] = drift.Server(
+        self.servers['server-1'] = nova_server.Server(
             'compute-1', 'active', 'rebooting'
         )
         self.assertIn('at work on servers server-1', self.refusal(self.undo))

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import drift
+from nova_accel.model import nova_server
 from nova_accel.model.cyborg import mapping
 from rig.cyborg import made_up
 
 _GPU = {'resources:PGPU': '1', 'trait:CUSTOM_NVIDIA_1EB8': 'required'}
-_RUNNING = drift.Server('compute-1', 'active')
+_RUNNING = nova_server.Server('compute-1', 'active')
 
 
 def _made(units: list[tuple[int, bool, bool]]) -> made_up.MadeUpCyborg:
@@ -168,8 +168,8 @@ class TestRefusals(testtools.TestCase):
 
     def test_a_busy_server(self) -> None:
         for server in (
-            drift.Server('compute-1', 'active', 'rebooting'),
-            drift.Server('compute-1', 'active', is_migrating=True),
+            nova_server.Server('compute-1', 'active', 'rebooting'),
+            nova_server.Server('compute-1', 'active', is_migrating=True),
         ):
             self.assert_only_the_second_host(
                 self.read(servers={'server-0': server, 'server-1': _RUNNING}),

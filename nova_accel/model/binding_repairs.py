@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""How the accelerators that are held differ from what Nova knows.
+"""The repairs of a host where it holds what Nova does not know.
 
 Some of Nova's operations fail without telling the driver. Comparing finds the
 leftovers; whatever an unfinished operation may still need is never touched.
@@ -26,59 +26,13 @@ import enum
 
 from nova_accel.model import arq_types
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 
 Binding = host_binding.Binding
-
-#: The states of migrations in Nova that have not ended yet. A "finished" one
-#: waits until its owner confirms or reverts it.
-UNFINISHED = frozenset(
-    {
-        'accepted',
-        'queued',
-        'preparing',
-        'pre-migrating',
-        'migrating',
-        'running',
-        'running (post-copy)',
-        'post-migrating',
-        'finished',
-        'confirming',
-        'reverting',
-    }
-)
-
-#: The unfinished states of a live migration.
-LIVE = frozenset(
-    {'accepted', 'queued', 'preparing', 'running', 'running (post-copy)'}
-)
-
-#: Nova's ``vm_state`` of an instance that has not had a guest yet.
-_BUILDING = 'building'
 
 #: Nova's ``task_state`` until the source of a reverted resize has the instance
 #: again.
 _REVERTING = 'resize_reverting'
-
-
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """An existing instance of Nova.
-
-    ``host`` is its service host, None if it has none. ``is_migrating`` says
-    that it has an unfinished migration. ``is_resized`` says that Nova still
-    remembers its previous flavor.
-    """
-
-    host: str | None
-    vm_state: str | None = None
-    task_state: str | None = None
-    is_migrating: bool = False
-    is_resized: bool = False
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether Nova is running an operation on it."""
-        return self.task_state is not None or self.vm_state == _BUILDING
 
 
 class Step(enum.Enum):
@@ -107,8 +61,8 @@ class Repair:
     why: str
 
 
-def leak(
-    role: arq_types.Role | None, server: Server | None, host: str
+def why_unneeded(
+    role: arq_types.Role | None, server: nova_server.Server | None, host: str
 ) -> str | None:
     """Why nobody needs a binding any more, None if somebody may.
 
@@ -155,7 +109,7 @@ def remedy(is_silent: bool) -> str:
 class Host:
     """The state of one host and of its instances in Nova, read in this order.
 
-    The order matters: nothing that began meanwhile looks like a leak. Nova has
+    The order matters: nothing that began meanwhile looks unneeded. Nova has
     the instance on the host, or a migration of it, before the journal has its
     accelerators. The journal has them before the API does.
 
@@ -170,7 +124,7 @@ class Host:
     held: Collection[Binding]
     journaled: Collection[tuple[str, arq_types.Role]]
     listed: Collection[Binding]
-    servers: Mapping[str, Server]
+    servers: Mapping[str, nova_server.Server]
     guests: Collection[str]
 
     @property
@@ -210,7 +164,7 @@ class Host:
                         Step.RELEASE, held, 'its guest has other accelerators'
                     )
                 )
-            elif why := self._leak(held):
+            elif why := self._why_unneeded(held):
                 yield Repair(Step.RELEASE, held, why)
             elif not known.issuperset(held.arq_uuids) and (
                 server is not None and not server.is_busy
@@ -225,14 +179,14 @@ class Host:
     def _of_listed(self) -> Iterator[Repair]:
         for listed in self.listed:
             if listed.role is None:
-                if why := self._leak(listed):
+                if why := self._why_unneeded(listed):
                     yield Repair(Step.DELETE, listed, why)
             elif (listed.instance_uuid, listed.role) not in self.journaled:
                 yield from self._of_unknown(listed)
 
     def _of_unknown(self, listed: Binding) -> Iterator[Repair]:
         """The repair of a binding that only the API has."""
-        if why := self._leak(listed):
+        if why := self._why_unneeded(listed):
             yield Repair(Step.TAKE_BACK, listed, why)
         elif self._needs(listed):
             if listed.is_whole:
@@ -244,8 +198,8 @@ class Host:
                     Step.TAKE_BACK, listed, 'not all of its ARQs have a device'
                 )
 
-    def _leak(self, binding: Binding) -> str | None:
-        why = leak(
+    def _why_unneeded(self, binding: Binding) -> str | None:
+        why = why_unneeded(
             binding.role, self.servers.get(binding.instance_uuid), self.name
         )
         # Nova destroys the guest sooner or later, and then its bindings are
@@ -257,7 +211,9 @@ class Host:
             return None
         return why
 
-    def _ended_here(self, held: Binding, server: Server | None) -> bool:
+    def _ended_here(
+        self, held: Binding, server: nova_server.Server | None
+    ) -> bool:
         """Whether a move ended on this host without its last step.
 
         At the end of a revert, even a failed one, Nova forgets the old flavor.

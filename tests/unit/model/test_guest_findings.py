@@ -18,10 +18,11 @@ import testtools
 
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import finding
-from nova_accel.model import guest_drift
+from nova_accel.model import guest_findings
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 
 HERE = 'compute-1'
@@ -30,7 +31,7 @@ MDEV = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 CARD = pci_address.PciAddress.parse('0000:81:00.0')
 AUDIO = pci_address.PciAddress.parse('0000:81:00.1')
 
-RUNS = drift.Server(host=HERE, vm_state='active')
+RUNS = nova_server.Server(host=HERE, vm_state='active')
 
 _Kind = finding.Kind
 
@@ -59,13 +60,13 @@ def binding(
 
 
 def a_host(
-    server: drift.Server | None = RUNS,
+    server: nova_server.Server | None = RUNS,
     role: arq_types.Role | None = arq_types.Role.ACTIVE,
     is_journaled: bool = True,
     has_guest: bool = True,
-) -> drift.Host:
+) -> binding_repairs.Host:
     bindings = [binding(role)]
-    return drift.Host(
+    return binding_repairs.Host(
         name=HERE,
         held=bindings if is_journaled else [],
         journaled=(),
@@ -79,8 +80,8 @@ def guests(
     is_there: bool = True,
     is_running: bool = True,
     devices: frozenset[str] = DEVICES,
-) -> guest_drift.Guests:
-    return guest_drift.Guests(
+) -> guest_findings.Guests:
+    return guest_findings.Guests(
         {SERVER, 'other'} if is_running else {'other'},
         {'other': frozenset(), **({SERVER: devices} if is_there else {})},
     )
@@ -92,9 +93,9 @@ STOPPED = guests(is_running=False)
 
 class TestFind(testtools.TestCase):
     def find(
-        self, host: drift.Host, found: guest_drift.Guests
+        self, host: binding_repairs.Host, found: guest_findings.Guests
     ) -> list[tuple[str, str | None]]:
-        result = list(guest_drift.find(host, found))
+        result = list(guest_findings.find(host, found))
         for each in result:
             self.assertEqual(
                 (SERVER, False), (each.instance_uuid, each.is_repaired)
@@ -124,7 +125,7 @@ class TestFind(testtools.TestCase):
         )
 
     def test_a_guest_whose_server_is_not_here(self) -> None:
-        for server in (None, drift.Server('elsewhere', 'active')):
+        for server in (None, nova_server.Server('elsewhere', 'active')):
             for is_journaled in (True, False):
                 for found in (guests(), STOPPED):
                     self.assertEqual(
@@ -135,8 +136,8 @@ class TestFind(testtools.TestCase):
                     )
 
     def test_the_words_say_where_the_server_is(self) -> None:
-        (found,) = guest_drift.find(
-            a_host(drift.Server('elsewhere', 'active')), guests()
+        (found,) = guest_findings.find(
+            a_host(nova_server.Server('elsewhere', 'active')), guests()
         )
         self.assertIn('on host elsewhere', found.words)
 
@@ -153,7 +154,7 @@ class TestFind(testtools.TestCase):
 
     @given(
         st.builds(
-            drift.Server,
+            nova_server.Server,
             host=st.sampled_from((HERE, 'elsewhere', None)),
             vm_state=st.sampled_from(
                 ('active', 'stopped', 'suspended', 'building', 'error')
@@ -164,7 +165,7 @@ class TestFind(testtools.TestCase):
         st.sampled_from((GONE, STOPPED, guests(devices=frozenset()))),
     )
     def test_whatever_an_operation_may_explain(
-        self, server: drift.Server, found: guest_drift.Guests
+        self, server: nova_server.Server, found: guest_findings.Guests
     ) -> None:
         """Only a server that is here, idle and running by Nova lacks any."""
         is_told = server == RUNS

@@ -24,7 +24,7 @@ import functools
 from typing import NamedTuple
 
 from nova_accel.model import arq_types
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import reason
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
@@ -147,7 +147,7 @@ class _Comparison:
         server = self._nova.servers.get(binding.instance_uuid)
         host = self._hosts.get(binding.hostname)
         service_host = binding.hostname if host is None else host.service_host
-        why = drift.leak(binding.role, server, service_host)
+        why = binding_repairs.why_unneeded(binding.role, server, service_host)
         if why is None:
             return None
         if server is None:
@@ -200,7 +200,7 @@ class _Comparison:
         host = self._hosts.get(binding.hostname)
         if binding.role is None:
             return 'nova-accel-manage audit --fix'
-        return drift.remedy(host is None or host.is_silent)
+        return binding_repairs.remedy(host is None or host.is_silent)
 
     def _told(
         self,

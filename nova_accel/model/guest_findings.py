@@ -18,9 +18,10 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_accel.model import arq_types
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 
 #: The states of Nova in which the guest of an idle server runs. A resized
 #: server may be stopped.
@@ -45,7 +46,9 @@ class Guests:
     devices: Mapping[str, Collection[str]]
 
 
-def find(host: drift.Host, guests: Guests) -> Iterator[finding.Finding]:
+def find(
+    host: binding_repairs.Host, guests: Guests
+) -> Iterator[finding.Finding]:
     """Find what is amiss with guests that have accelerators, or should.
 
     The host leaves all of it alone. Something that an operation of Nova may
@@ -66,7 +69,9 @@ def find(host: drift.Host, guests: Guests) -> Iterator[finding.Finding]:
             )
 
 
-def _should_run(host: drift.Host, server: drift.Server | None) -> bool:
+def _should_run(
+    host: binding_repairs.Host, server: nova_server.Server | None
+) -> bool:
     return (
         server is not None
         and server.host == host.name
@@ -107,7 +112,7 @@ def _of_server(
                     )
 
 
-def _unexplained(host: drift.Host) -> dict[str, str]:
+def _unexplained(host: binding_repairs.Host) -> dict[str, str]:
     """Guest -> why its server should not have accelerators of this host."""
     return {
         binding.instance_uuid: why
@@ -115,7 +120,7 @@ def _unexplained(host: drift.Host) -> dict[str, str]:
         if binding.role is not arq_types.Role.OLD
         and binding.instance_uuid in host.guests
         and (
-            why := drift.leak(
+            why := binding_repairs.why_unneeded(
                 binding.role,
                 host.servers.get(binding.instance_uuid),
                 host.name,

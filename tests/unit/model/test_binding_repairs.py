@@ -19,8 +19,9 @@ import testtools
 
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import drift
+from nova_accel.model import binding_repairs
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 
 HERE, THERE = 'here', 'there'
@@ -30,9 +31,9 @@ ACTIVE, OLD, INCOMING = (
     arq_types.Role.INCOMING,
 )
 SERVER = 'server'
-STAYS = drift.Server(HERE)
-GONE_AWAY = drift.Server(THERE)
-Step = drift.Step
+STAYS = nova_server.Server(HERE)
+GONE_AWAY = nova_server.Server(THERE)
+Step = binding_repairs.Step
 
 
 def held(
@@ -64,11 +65,11 @@ def held(
 def host(
     in_journal: Collection[host_binding.Binding] = (),
     in_api: Collection[host_binding.Binding] | None = None,
-    servers: Mapping[str, drift.Server] | None = None,
+    servers: Mapping[str, nova_server.Server] | None = None,
     guests: Collection[str] = (),
-) -> drift.Host:
+) -> binding_repairs.Host:
     """A host whose API has what its journal has, unless said otherwise."""
-    return drift.Host(
+    return binding_repairs.Host(
         name=HERE,
         held=in_journal,
         journaled={
@@ -82,57 +83,60 @@ def host(
     )
 
 
-def steps(found: drift.Host) -> list[tuple[Step, arq_types.Role | None]]:
+def steps(
+    found: binding_repairs.Host,
+) -> list[tuple[Step, arq_types.Role | None]]:
     return [(repair.step, repair.binding.role) for repair in found.repairs()]
 
 
-class TestServer(testtools.TestCase):
-    def test_busy(self) -> None:
-        for server, is_busy in (
-            (STAYS, False),
-            (drift.Server(HERE, 'active', None), False),
-            (drift.Server(None, 'building', None), True),
-            (drift.Server(HERE, 'active', 'migrating'), True),
-        ):
-            self.assertEqual(is_busy, server.is_busy)
-
-
-class TestLeak(testtools.TestCase):
+class TestWhyUnneeded(testtools.TestCase):
     def test_who_needs_it(self) -> None:
-        migrating = drift.Server(THERE, is_migrating=True)
-        for server, leaked in (
+        migrating = nova_server.Server(THERE, is_migrating=True)
+        for server, unneeded in (
             (None, {ACTIVE, OLD, INCOMING, None}),
             (STAYS, {OLD}),
             (GONE_AWAY, {ACTIVE, OLD, INCOMING, None}),
-            (drift.Server(None), {ACTIVE, OLD, INCOMING, None}),
+            (nova_server.Server(None), {ACTIVE, OLD, INCOMING, None}),
             (migrating, set()),
             (dataclasses.replace(migrating, host=HERE), set()),
             # What was for a migration does not wait for the task's end.
-            (drift.Server(THERE, task_state='migrating'), {OLD, INCOMING}),
+            (
+                nova_server.Server(THERE, task_state='migrating'),
+                {OLD, INCOMING},
+            ),
             # Nova ends the migration of a revert before its source acts.
-            (drift.Server(THERE, task_state='resize_reverting'), {INCOMING}),
-            (drift.Server(None, 'building'), {OLD, INCOMING}),
+            (
+                nova_server.Server(THERE, task_state='resize_reverting'),
+                {INCOMING},
+            ),
+            (nova_server.Server(None, 'building'), {OLD, INCOMING}),
         ):
             self.assertEqual(
-                leaked,
+                unneeded,
                 {
                     role
                     for role in (ACTIVE, OLD, INCOMING, None)
-                    if drift.leak(role, server, HERE)
+                    if binding_repairs.why_unneeded(role, server, HERE)
                 },
                 server,
             )
 
     def test_says_where_the_instance_is(self) -> None:
-        self.assertIn(THERE, drift.leak(ACTIVE, GONE_AWAY, HERE) or '')
         self.assertIn(
-            'on no host', drift.leak(ACTIVE, drift.Server(None), HERE) or ''
+            THERE, binding_repairs.why_unneeded(ACTIVE, GONE_AWAY, HERE) or ''
+        )
+        self.assertIn(
+            'on no host',
+            binding_repairs.why_unneeded(
+                ACTIVE, nova_server.Server(None), HERE
+            )
+            or '',
         )
 
 
 class TestWhatTheJournalHas(testtools.TestCase):
     def test_nothing_is_wrong(self) -> None:
-        migrating = drift.Server(HERE, is_migrating=True)
+        migrating = nova_server.Server(HERE, is_migrating=True)
         for role, server in (
             (ACTIVE, STAYS),
             (OLD, migrating),
@@ -142,7 +146,7 @@ class TestWhatTheJournalHas(testtools.TestCase):
                 [], steps(host([held(role)], servers={SERVER: server}))
             )
 
-    def test_what_leaked_is_released(self) -> None:
+    def test_what_unneeded_is_released(self) -> None:
         for role in arq_types.Role:
             for servers in ({}, {SERVER: GONE_AWAY}):
                 self.assertEqual(
@@ -245,7 +249,7 @@ class TestWhatTheJournalHas(testtools.TestCase):
             host(
                 [held(OLD)],
                 in_api=[dataclasses.replace(held(OLD), role=ACTIVE)],
-                servers={SERVER: drift.Server(HERE, is_migrating=True)},
+                servers={SERVER: nova_server.Server(HERE, is_migrating=True)},
             ),
             journaled={(SERVER, OLD), (SERVER, ACTIVE)},
         )
@@ -253,7 +257,7 @@ class TestWhatTheJournalHas(testtools.TestCase):
 
 
 class TestWhatOnlyTheApiHas(testtools.TestCase):
-    def test_what_leaked_is_taken_back(self) -> None:
+    def test_what_unneeded_is_taken_back(self) -> None:
         for role in arq_types.Role:
             self.assertEqual(
                 [(Step.TAKE_BACK, role)], steps(host(in_api=[held(role)]))
@@ -284,7 +288,7 @@ class TestWhatOnlyTheApiHas(testtools.TestCase):
                     )
                 ),
             )
-        waits = drift.Server(THERE, is_migrating=True)
+        waits = nova_server.Server(THERE, is_migrating=True)
         self.assertEqual(
             [(Step.RECOVER, OLD)],
             steps(host(in_api=[held(OLD)], servers={SERVER: waits})),
@@ -292,10 +296,10 @@ class TestWhatOnlyTheApiHas(testtools.TestCase):
 
     def test_what_is_under_way_is_left(self) -> None:
         for server in (
-            drift.Server(HERE, task_state='spawning'),
-            drift.Server(HERE, 'building'),
-            drift.Server(HERE, is_migrating=True),
-            drift.Server(THERE, is_migrating=True),
+            nova_server.Server(HERE, task_state='spawning'),
+            nova_server.Server(HERE, 'building'),
+            nova_server.Server(HERE, is_migrating=True),
+            nova_server.Server(THERE, is_migrating=True),
         ):
             self.assertEqual(
                 [],
@@ -337,8 +341,8 @@ class TestWhatNovaHasBound(testtools.TestCase):
 
     def test_what_somebody_may_come_for_is_left(self) -> None:
         for server in (
-            drift.Server(None, 'building'),
-            drift.Server(None, 'shelved_offloaded', 'unshelving'),
+            nova_server.Server(None, 'building'),
+            nova_server.Server(None, 'shelved_offloaded', 'unshelving'),
             # The ARQs of a port stay so.
             STAYS,
         ):
@@ -351,10 +355,10 @@ class TestWhatNovaHasBound(testtools.TestCase):
     def test_until_when_they_are_looked_at(self) -> None:
         for server, role, waits in (
             (None, None, True),
-            (drift.Server(None, 'building'), None, True),
-            (drift.Server(HERE, task_state='spawning'), None, True),
+            (nova_server.Server(None, 'building'), None, True),
+            (nova_server.Server(HERE, task_state='spawning'), None, True),
             (STAYS, None, False),
-            (drift.Server(HERE, 'building'), ACTIVE, False),
+            (nova_server.Server(HERE, 'building'), ACTIVE, False),
         ):
             self.assertEqual(
                 waits,
@@ -369,11 +373,11 @@ class TestWhatNovaHasBound(testtools.TestCase):
 class TestOrphans(testtools.TestCase):
     def test_those_that_nobody_has(self) -> None:
         self.assertEqual(
-            ['c'], drift.orphans(['a', 'b', 'c'], {'a'}, {'b', 'd'})
+            ['c'], binding_repairs.orphans(['a', 'b', 'c'], {'a'}, {'b', 'd'})
         )
 
 
 class TestRemedy(testtools.TestCase):
     def test_a_host_that_reports_helps_itself(self) -> None:
-        self.assertIn('the host will', drift.remedy(False))
-        self.assertIn('host forget', drift.remedy(True))
+        self.assertIn('the host will', binding_repairs.remedy(False))
+        self.assertIn('host forget', binding_repairs.remedy(True))

@@ -19,9 +19,11 @@ Hosts find that and report it; with ``--placement`` Placement is asked.
 
 import argparse
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
-import dataclasses
 import datetime
+import functools
+from typing import NamedTuple
 
 from nova_accel import conf
 from nova_accel import exceptions
@@ -34,10 +36,10 @@ from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import binding_repairs
-from nova_accel.model import finding as host_finding
+from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import nova_server
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 from nova_accel.overview import answering
 from nova_accel.overview import commands
 from nova_accel.overview import printing
@@ -51,34 +53,34 @@ PAGE = 100
 FORGOTTEN_AFTER = datetime.timedelta(days=1)
 
 #: The kinds that hosts find of Placement, and those that the fleet does.
-_OF_PLACEMENT = (host_finding.Kind.UNCOUNTED, host_finding.Kind.ALLOCATION)
-_COUNTS = (fleet_drift.Kind.UNCOUNTED, fleet_drift.Kind.OVERCOUNTED)
+_OF_PLACEMENT = (finding.Kind.UNCOUNTED, finding.Kind.ALLOCATION)
+_COUNTS = (disagreement.Kind.UNCOUNTED, disagreement.Kind.OVERCOUNTED)
+
+#: The remedy of ARQs that Nova's own Cyborg client bound.
+_DELETE = 'delete them'
 
 COLUMNS = ('Host', 'Server', 'Role', 'ARQs', 'What is wrong', 'Remedy')
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One problem that was found.
+class Row(NamedTuple):
+    """A finding, and the ARQs that it is about.
 
-    ``fix`` carries out ``remedy``; None if that is not possible from here.
+    ``fix`` carries out its remedy; None if that is not possible from here.
     """
 
-    hostname: str
-    instance_uuid: str
-    role: str
-    arq_uuids: tuple[str, ...]
-    why: str
-    remedy: str
+    found: finding.Finding
+    role: str = ''
+    arq_uuids: tuple[str, ...] = ()
     fix: Callable[[], None] | None = None
 
-    def row(self, remedy: str) -> tuple[str, ...]:
+    def columns(self, remedy: str) -> tuple[str, ...]:
+        found = self.found
         return (
-            self.hostname,
-            self.instance_uuid,
+            found.hostname or '',
+            found.about or found.instance_uuid or '',
             self.role,
             ' '.join(self.arq_uuids),
-            self.why,
+            f'{found.words}, but {found.but}' if found.but else found.words,
             remedy,
         )
 
@@ -111,24 +113,24 @@ class Audit(answering.Answering, printing.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         return COLUMNS, [
-            finding.row(self._remedy(finding, parsed_args.fix))
-            for finding in find(parsed_args.placement)
+            row.columns(self._remedy(row, parsed_args.fix))
+            for row in find(parsed_args.placement)
         ]
 
-    def _remedy(self, finding: Finding, is_to_be_fixed: bool) -> str:
+    def _remedy(self, row: Row, is_to_be_fixed: bool) -> str:
         """The remedy to show, after carrying it out if wanted."""
-        if is_to_be_fixed and finding.fix is not None:
+        if is_to_be_fixed and row.fix is not None:
             try:
-                finding.fix()
+                row.fix()
                 return 'done'
             except exceptions.AcceleratorError as error:
                 self._left += 1
                 return f'failed: {error}'
         self._left += 1
-        return finding.remedy
+        return row.found.remedy
 
 
-def find(asks_placement: bool = False) -> Iterator[Finding]:
+def find(asks_placement: bool = False) -> Iterator[Row]:
     """All problems, by a few statements for each page of hosts.
 
     :param asks_placement: compare what Placement counts, too, by one request
@@ -156,86 +158,70 @@ def find(asks_placement: bool = False) -> Iterator[Finding]:
             )
     for request in client_arqs.get_forgotten(FORGOTTEN_AFTER):
         yield _forgotten(request)
-    for hostname, _since, what in findings.left(_OF_PLACEMENT):
-        whose = what.instance_uuid or ''
-        yield Finding(hostname, whose, '', (), what.words, what.remedy)
+    yield from map(Row, findings.left(_OF_PLACEMENT))
     if asks_placement:
-        yield from map(
-            _counted,
-            (
-                found
-                for found in fleet_reading.read(asks_placement=True).drifts
-                if found.kind in _COUNTS
-            ),
-        )
-
-
-def _counted(found: fleet_drift.Drift) -> Finding:
-    return Finding(
-        found.hostname or '',
-        found.whose,
-        '',
-        (),
-        f'{found.says}, but {found.but}',
-        found.remedy,
-    )
+        for found in fleet_reading.read(asks_placement=True).compared:
+            if found.kind in _COUNTS:
+                yield Row(found)
 
 
 def _check(
     found: host_arqs.HostBinding,
     of_host: host.HostRow,
     server: nova_server.Server | None,
-) -> Iterator[Finding]:
-    """The problem of a binding, if it has one."""
+) -> Iterator[Row]:
+    """What is wrong with a binding, if anything is."""
     role = None if found['role'] is None else arq_types.Role(found['role'])
-    arq_uuids = tuple(request['uuid'] for request in found['arqs'])
-    names = (
-        found['hostname'],
-        found['instance_uuid'],
-        found['role'] or 'not adopted',
-        arq_uuids,
-    )
     why = binding_repairs.why_unneeded(role, server, of_host['service_host'])
-    if why is not None and role is None:
-        yield Finding(
-            *names,
-            why,
-            'delete them',
-            lambda: host_arqs.delete_unadopted(
-                found['instance_uuid'], found['hostname'], arq_uuids
-            ),
+    cure = _DELETE
+    if why is None:
+        if server is None or server.is_busy or _are_bound(found['arqs']):
+            return
+        why = 'not all of its ARQs have a device'
+        cure = 'rebuild or delete the server'
+    elif role is not None:
+        cure = binding_repairs.remedy(of_host['is_silent'])
+    hostname, instance_uuid = found['hostname'], found['instance_uuid']
+    uuids = tuple(request['uuid'] for request in found['arqs'])
+    yield Row(
+        _found(why, cure, hostname, instance_uuid),
+        found['role'] or 'not adopted',
+        uuids,
+        functools.partial(
+            host_arqs.delete_unadopted, instance_uuid, hostname, uuids
         )
-    elif why is not None:
-        yield Finding(
-            *names, why, binding_repairs.remedy(of_host['is_silent'])
-        )
-    elif (
-        server is not None
-        and not server.is_busy
-        and not all(map(_is_bound, found['arqs']))
-    ):
-        yield Finding(
-            *names,
-            'not all of its ARQs have a device',
-            'rebuild or delete the server',
-        )
+        if cure == _DELETE
+        else None,
+    )
 
 
-def _is_bound(request: arq_rows.ArqFacts) -> bool:
-    return (
+def _are_bound(requests: Iterable[arq_rows.ArqFacts]) -> bool:
+    return all(
         request['state'] in host_binding.HOLDING
         and request['attach_handle_uuid'] is not None
+        for request in requests
     )
 
 
-def _forgotten(request: arq_rows.ArqRow) -> Finding:
+def _forgotten(request: arq_rows.ArqRow) -> Row:
     since = request['updated_at'] or request['created_at']
-    return Finding(
-        '',
-        '',
-        '',
-        (request['uuid'],),
-        f'it is {request["state"]} and bound to nothing since {since}',
-        'delete it',
-        lambda: client_arqs.delete_by_uuids([request['uuid']]),
+    return Row(
+        _found(
+            f'it is {request["state"]} and bound to nothing since {since}',
+            'delete it',
+        ),
+        arq_uuids=(request['uuid'],),
+        fix=lambda: client_arqs.delete_by_uuids([request['uuid']]),
+    )
+
+
+def _found(
+    words: str, cure: str, hostname: str = '', instance_uuid: str = ''
+) -> finding.Finding:
+    return finding.Finding(
+        disagreement.Kind.LEAK,
+        words,
+        instance_uuid=instance_uuid,
+        hostname=hostname,
+        cure=cure,
     )

@@ -48,7 +48,7 @@ class List(commands.List, _Local):
         commands.add_long(parser)
         return parser
 
-    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
         return bool(parsed_args.drift)
 
 

@@ -16,13 +16,13 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_accel.cmd import check_result
 from nova_accel.cmd import fleet_reading
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 
 
 def check_double() -> upgradecheck.Result:
     """Whether Nova's own PCI tracker has given away a device of ours."""
     try:
-        found = fleet_reading.read().drifts
+        found = fleet_reading.read().compared
     except Exception as error:
         # The fault may be of Nova's, of its database's driver or ours.
         return check_result.warning(
@@ -30,9 +30,9 @@ def check_double() -> upgradecheck.Result:
             f'{error}. Check where [api_database] is configured.'
         )
     double = [
-        f'on {drift.hostname} {drift.says} {drift.whose}, but {drift.but}'
-        for drift in found
-        if drift.kind is fleet_drift.Kind.DOUBLE
+        f'on {each.hostname} {each.words} {each.whose}, but {each.but}'
+        for each in found
+        if each.kind == disagreement.Kind.DOUBLE
     ]
     if not double:
         return check_result.success()

@@ -73,8 +73,8 @@ def check_findings() -> upgradecheck.Result:
     )
     try:
         for found in findings.read():
-            if not found.what.is_repaired:
-                kinds[found.hostname].add(found.what.kind)
+            if not found.is_repaired:
+                kinds[found.hostname or ''].add(found.kind)
     except Exception as error:
         return check_result.warning(
             f'What hosts have found amiss is not known: {error}'

@@ -19,23 +19,18 @@ import sqlalchemy as sa
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import finding
-from nova_accel.model.fleet import fleet_sources
 
 _FINDINGS = schema.FINDINGS
 
 _ALL = sa.select(
+    *(_FINDINGS.c[name] for name in finding.REPORTED),
     _FINDINGS.c.hostname,
     _FINDINGS.c.found_at,
-    _FINDINGS.c.kind,
-    _FINDINGS.c.words,
-    _FINDINGS.c.is_repaired,
-    _FINDINGS.c.instance_uuid,
-    _FINDINGS.c.device,
 ).order_by(_FINDINGS.c.hostname, _FINDINGS.c.id)
 
 
 @engine.retried
-def left(kinds: Collection[finding.Kind]) -> list[fleet_sources.Found]:
+def left(kinds: Collection[finding.Kind]) -> list[finding.Finding]:
     """The findings of some kinds that hosts have not repaired, as by read."""
     with engine.reader() as connection:
         return read_on(
@@ -46,7 +41,7 @@ def left(kinds: Collection[finding.Kind]) -> list[fleet_sources.Found]:
 
 
 @engine.retried
-def read() -> list[fleet_sources.Found]:
+def read() -> list[finding.Finding]:
     """The findings of all hosts, by one statement.
 
     They are sorted by the host, and then the ones that matter most are first.
@@ -57,14 +52,11 @@ def read() -> list[fleet_sources.Found]:
 
 def read_on(
     connection: sa.Connection, *where: sa.ColumnElement[bool]
-) -> list[fleet_sources.Found]:
+) -> list[finding.Finding]:
     """As :func:`read`, as a part of its caller's transaction.
 
     :param where: conditions for the findings that are wanted
     """
     return [
-        fleet_sources.Found(hostname, found_at, finding.Finding(*facts))
-        for hostname, found_at, *facts in connection.execute(
-            _ALL.where(*where)
-        )
+        finding.Finding(*row) for row in connection.execute(_ALL.where(*where))
     ]

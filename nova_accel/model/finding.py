@@ -10,15 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Something that a host has found amiss, and whether it repaired that.
+"""Something that is wrong, and whether a host has repaired it.
 
 A host compares its journal, libvirt's guests, the accelerator API, Placement
-and its devices. Its report has what the last comparisons have found.
+and its devices. Its report has what the last comparisons have found. The
+fleet adds where its sources disagree.
 """
 
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import datetime
 import enum
 import re
 from typing import Any
@@ -28,7 +30,7 @@ from nova_accel.model import reason
 
 
 class Kind(enum.StrEnum):
-    """The kinds of findings, the ones that matter most first."""
+    """What hosts find, the kinds that matter most first."""
 
     #: Nova says that a server runs, and libvirt has no guest of it.
     GUEST_GONE = 'guest_gone'
@@ -90,6 +92,9 @@ MAX_FINDINGS = 256
 #: The form of a kind. A newer host may know kinds that this release does not.
 KIND = r'^[a-z_]{1,32}\Z'
 
+#: The fields that a report has, the first ones of a :class:`Finding`.
+REPORTED = ('kind', 'words', 'is_repaired', 'instance_uuid', 'device')
+
 _ORDER = {str(kind): number for number, kind in enumerate(Kind)}
 
 #: Kind -> what an administrator can do. ``{server}`` is the server's uuid.
@@ -137,13 +142,22 @@ _REMEDIES: Mapping[str, str] = {
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that was amiss.
+    """One thing that is wrong.
 
     ``kind`` is one of :class:`Kind`, or a newer host's. ``words`` say what is
-    amiss, and what the host did about it. ``is_repaired`` is False if the host
+    wrong, and what the host did about it. ``is_repaired`` is False if the host
     has left it alone, or has tried in vain. ``device`` is a PCI address in
     sysfs' form, or the uuid of a mediated device. ``instance_uuid`` and
     ``device`` are None where the words say all.
+
+    No report has the other fields. ``since`` is when the host first said so.
+    ``devices`` and ``units`` are uuids, as far as the database has them.
+
+    Where sources disagree, ``kind`` is one of
+    :class:`nova_accel.model.fleet.disagreement.Kind`, and ``words`` are those
+    of one source. ``but`` is what the other one says, ``cure`` the remedy, and
+    ``about`` the uuid of a server, another consumer, an ARQ or a provider.
+    ``hostname`` is None if no host has to do with it.
     """
 
     kind: str
@@ -151,6 +165,13 @@ class Finding:
     is_repaired: bool = False
     instance_uuid: str | None = None
     device: str | None = None
+    hostname: str | None = None
+    since: datetime.datetime | None = None
+    devices: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    about: str = ''
+    but: str = ''
+    cure: str = ''
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, as reports have it: within the API's bounds."""
@@ -172,8 +193,28 @@ class Finding:
         }
 
     @property
+    def whose(self) -> str:
+        """Its server or device, say; empty if only the words tell."""
+        return self.about or self.instance_uuid or self.device or ''
+
+    @property
+    def outcome(self) -> str:
+        """The other source's words, or the host's answer to it."""
+        if self.but:
+            return self.but
+        if self.is_repaired:
+            return 'the host has repaired it'
+        return (
+            'the host leaves it alone'
+            if self.kind in LEFT_ALONE
+            else 'the host has not repaired it'
+        )
+
+    @property
     def remedy(self) -> str:
         """The administrator's remedy, empty if nobody knows one."""
+        if self.cure:
+            return self.cure
         if self.is_repaired:
             return 'none: the host has repaired it'
         return _REMEDIES.get(self.kind, '').replace(
@@ -191,9 +232,17 @@ class Finding:
         )
 
 
-def from_dict(value: Mapping[str, Any]) -> Finding:
-    """The reverse of :meth:`Finding.to_dict`."""
-    return Finding(**value)
+def from_dict(
+    value: Mapping[str, Any],
+    hostname: str | None = None,
+    since: datetime.datetime | None = None,
+) -> Finding:
+    """The reverse of :meth:`Finding.to_dict`, whatever else the value has.
+
+    :raises KeyError: the value is none.
+    """
+    facts = {name: value[name] for name in REPORTED}
+    return Finding(**facts, hostname=hostname, since=since)
 
 
 def told(findings: Iterable[Finding]) -> list[dict[str, Any]]:

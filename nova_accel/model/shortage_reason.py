@@ -46,7 +46,7 @@ _LONG_NAME = re.compile(r'\b(CUSTOM_[A-Z0-9_]{25})[A-Z0-9_]{4,}')
 _MAX_TRAITS = 3
 
 
-class Finding(NamedTuple):
+class Shortage(NamedTuple):
     """Why a group cannot be served, and the nearest miss, if there is one."""
 
     cause: str
@@ -62,13 +62,13 @@ class Unmet(NamedTuple):
     """The units that are wanted in words, and why there are none."""
 
     wanted: str
-    finding: Finding
+    shortage: Shortage
 
 
 _NOTHING_JOINED: Mapping[str, Unmet] = types.MappingProxyType({})
 
 #: Placement has nothing free, and the hosts have.
-CLAIMED = Finding('the free ones are being handed out')
+CLAIMED = Shortage('the free ones are being handed out')
 
 
 def alone(
@@ -93,14 +93,14 @@ def alone(
     return _first_short(
         max_length,
         '; '.join(
-            f'{name} ({each.wanted}): {each.finding}'
+            f'{name} ({each.wanted}): {each.shortage}'
             for name, each in sorted(unmet.items())
         ),
         '; '.join(
-            f'{name}: {each.finding}' for name, each in sorted(unmet.items())
+            f'{name}: {each.shortage}' for name, each in sorted(unmet.items())
         ),
         causes := '; '.join(
-            f'{name}: {each.finding.cause}'
+            f'{name}: {each.shortage.cause}'
             for name, each in sorted(unmet.items())
         ),
         _LONG_NAME.sub(r'\1...', causes),
@@ -126,7 +126,7 @@ def together(
         max_length,
         f'{names}, nearest: one lacks '
         + '; '.join(
-            f'{name}: {finding.cause}' for name, finding in missing.items()
+            f'{name}: {shortage.cause}' for name, shortage in missing.items()
         ),
         f'{names}, nearest: one lacks {", ".join(missing)}',
         names,
@@ -144,25 +144,25 @@ def _first_short(max_length: int, *texts: str) -> str:
 def find(
     group: device_profile.Group,
     inventories: Sequence[explanation.Inventory],
-) -> Finding | None:
+) -> Shortage | None:
     """Why no provider can serve the group, None if one can."""
     if len(group.resources) > 1:
-        return Finding(f'no device has {_and(sorted(group.resources))}')
+        return Shortage(f'no device has {_and(sorted(group.resources))}')
     [(resource_class, wanted)] = group.resources.items()
     there = [
         each for each in inventories if each.resource_class == resource_class
     ]
     if not there:
-        return Finding(f'no host has {resource_class}')
+        return Shortage(f'no host has {resource_class}')
     suited = [each for each in there if _misfits(group, each) == []]
     if not suited:
-        return Finding(
+        return Shortage(
             _why_unsuited(group, resource_class, there),
             _without_a_trait(group, wanted, there),
         )
     most = max(each.total for each in suited)
     if most < wanted:
-        return Finding(
+        return Shortage(
             f'{wanted} at one place are wanted, and the largest has {most}: '
             'make smaller groups of it',
             _without_a_trait(group, wanted, there),
@@ -170,7 +170,7 @@ def find(
     large = [each for each in suited if each.total >= wanted]
     if any(each.free >= wanted for each in large):
         return None
-    return Finding(
+    return Shortage(
         _why_not_free(large),
         _fewer(large) or _without_a_trait(group, wanted, there),
     )
@@ -179,7 +179,7 @@ def find(
 def _nearest_host(
     groups: Mapping[str, device_profile.Group],
     inventories: Sequence[explanation.Inventory],
-) -> dict[str, Finding]:
+) -> dict[str, Shortage]:
     """The groups that a host lacks that lacks fewest of them."""
     hosts: dict[str, list[explanation.Inventory]] = {}
     for each in inventories:
@@ -187,9 +187,9 @@ def _nearest_host(
     return min(
         (
             {
-                name: finding
+                name: shortage
                 for name, group in groups.items()
-                if (finding := find(group, there)) is not None
+                if (shortage := find(group, there)) is not None
             }
             for there in hosts.values()
         ),

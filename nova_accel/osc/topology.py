@@ -39,7 +39,7 @@ class List(commands.List):
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         sources = fleet_reading.Sources(self.app, parsed_args.host)
-        # Only the JSON has drift.
+        # Only the JSON has findings.
         return (
             reading.read(sources)
             if parsed_args.json
@@ -79,5 +79,5 @@ class Audit(commands.List):
         status = super().run_on(found, parsed_args)
         return answering.UNKNOWN if self._sources.untold else status
 
-    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
         return True

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
+from nova_accel.model import finding
 from nova_accel.model.fleet import fleet
-from nova_accel.model.fleet import fleet_drift
-from nova_accel.model.fleet import fleet_findings
 
 #: The columns of units, each with its key in JSON; the short list has the
 #: first ones.
@@ -51,8 +50,8 @@ UNITS: dict[str, tuple[str, Callable[[fleet.Row], Any]]] = {
 
 _SHORT = 8
 
-#: The columns of drift.
-DRIFT = ('What', 'Host', 'Whose', 'One says', 'But', 'Remedy')
+#: The columns of findings.
+FINDINGS = ('What', 'Host', 'Whose', 'One says', 'But', 'Remedy')
 
 
 def names(is_long: bool) -> tuple[str, ...]:
@@ -67,10 +66,10 @@ def rows(found: fleet.Fleet, is_long: bool) -> Iterator[tuple[Any, ...]]:
         yield tuple(shown(get(row)) for get in getters)
 
 
-def drift_rows(found: fleet.Fleet) -> Iterator[tuple[Any, ...]]:
-    """The rows of the list of drift; what hosts have found comes last."""
-    for row in (*map(_drift, found.drifts), *map(_finding, found.findings)):
-        yield tuple(map(shown, row.values()))
+def finding_rows(found: fleet.Fleet) -> Iterator[tuple[Any, ...]]:
+    """The rows of the list of findings; those of hosts come last."""
+    for each in (*found.compared, *found.reported):
+        yield tuple(map(shown, _row(each).values()))
 
 
 def document(found: fleet.Fleet) -> dict[str, Any]:
@@ -92,48 +91,37 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
         ],
         'drift': [
             {
-                **_drift(drift),
-                'devices': list(drift.devices),
-                'units': list(drift.units),
+                **_row(each),
+                'devices': list(each.devices),
+                'units': list(each.units),
             }
-            for drift in found.drifts
+            for each in found.compared
         ],
         'findings': [
             {
-                'kind': each.what.kind,
+                'kind': each.kind,
                 'host': each.hostname,
-                'server': each.what.instance_uuid,
-                'device': each.what.device,
-                'words': each.what.words,
-                'is_repaired': each.what.is_repaired,
-                'since': each.since.isoformat(),
-                'remedy': each.what.remedy,
+                'server': each.instance_uuid,
+                'device': each.device,
+                'words': each.words,
+                'is_repaired': each.is_repaired,
+                'since': each.since and each.since.isoformat(),
+                'remedy': each.remedy,
                 'devices': list(each.devices),
             }
-            for each in found.findings
+            for each in found.reported
         ],
     }
 
 
-def _drift(drift: fleet_drift.Drift) -> dict[str, str | None]:
+def _row(found: finding.Finding) -> dict[str, str | None]:
     return {
-        'what': str(drift.kind),
-        'host': drift.hostname,
-        'whose': drift.whose,
-        'says': drift.says,
-        'but': drift.but,
-        'remedy': drift.remedy,
-    }
-
-
-def _finding(found: fleet_findings.Finding) -> dict[str, str | None]:
-    return {
-        'what': found.what.kind,
+        'what': str(found.kind),
         'host': found.hostname,
         'whose': found.whose,
-        'says': found.what.words,
+        'says': found.words,
         'but': found.outcome,
-        'remedy': found.what.remedy,
+        'remedy': found.remedy,
     }
 
 

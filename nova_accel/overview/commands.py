@@ -27,7 +27,7 @@ from nova_accel.state import durable_file
 
 #: The exit status if sources disagree, or a host has found what it has not
 #: repaired, and somebody asked for that.
-DRIFT = 1
+WRONG = 1
 
 Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
@@ -68,12 +68,12 @@ class OfFleet(answering.Answering):
 
 
 class List(OfFleet, printing.Lister):
-    """A list of units or of drift."""
+    """A list of units or of findings."""
 
     _found: fleet.Fleet
 
-    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
-        """Whether it lists drift, which is an exit status then."""
+    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
+        """Whether it lists findings, which is an exit status then."""
         return False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -96,12 +96,12 @@ class List(OfFleet, printing.Lister):
             self.tell_json(columns.document(found))
         else:
             printing.Lister.run(self, parsed_args)
-        is_bad = self.shows_drift(parsed_args) and found.is_amiss
-        return DRIFT if is_bad else 0
+        is_bad = self.shows_findings(parsed_args) and found.is_wrong
+        return WRONG if is_bad else 0
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        if self.shows_drift(parsed_args):
-            return columns.DRIFT, columns.drift_rows(self._found)
+        if self.shows_findings(parsed_args):
+            return columns.FINDINGS, columns.finding_rows(self._found)
         return columns.names(parsed_args.long), columns.rows(
             self._found, parsed_args.long
         )

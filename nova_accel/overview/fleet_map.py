@@ -26,10 +26,10 @@ from typing import NamedTuple
 
 import jinja2
 
+from nova_accel.model import finding
 from nova_accel.model import reason
+from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
-from nova_accel.model.fleet import fleet_drift
-from nova_accel.model.fleet import fleet_findings
 
 #: The letter of a state beside its colour. The two states of a healthy fleet
 #: have none.
@@ -62,12 +62,11 @@ class Device(NamedTuple):
     address: str
     product: str
     numa_node: str
-    is_drifted: bool
+    is_wrong: bool
     cells: list[Cell]
     states: str
     whys: list[str]
-    drifts: list[fleet_drift.Drift]
-    findings: list[fleet_findings.Finding]
+    findings: list[finding.Finding]
     servers: str
 
     @property
@@ -94,19 +93,6 @@ class Group(NamedTuple):
     hosts: list[Host]
 
 
-class _Amiss(NamedTuple):
-    """The drift of a host, and what it has found and not repaired."""
-
-    drifts: Sequence[fleet_drift.Drift]
-    findings: Sequence[fleet_findings.Finding]
-
-    def of_device(self, uuid: str) -> '_Amiss':
-        return _Amiss(
-            [drift for drift in self.drifts if uuid in drift.devices],
-            [found for found in self.findings if uuid in found.devices],
-        )
-
-
 class Total(NamedTuple):
     """The sums of one product and class."""
 
@@ -124,12 +110,9 @@ def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
     }
     for row in found.rows:
         of_host.setdefault(row.device.hostname, []).append(row)
-    drifts: dict[str | None, list[fleet_drift.Drift]] = {}
-    for drift in found.drifts:
-        drifts.setdefault(drift.hostname, []).append(drift)
-    findings: dict[str, list[fleet_findings.Finding]] = {}
-    for each in found.findings:
-        if not each.what.is_repaired:
+    findings: dict[str | None, list[finding.Finding]] = {}
+    for each in (*found.compared, *found.reported):
+        if not each.is_repaired:
             findings.setdefault(each.hostname, []).append(each)
     silent = {
         host.name
@@ -141,7 +124,7 @@ def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
             f'h{number}',
             name,
             rows,
-            _Amiss(drifts.get(name, []), findings.get(name, [])),
+            findings.get(name, ()),
             name in silent,
         )
         for number, (name, rows) in enumerate(sorted(of_host.items()))
@@ -204,7 +187,7 @@ def _host(
     anchor: str,
     name: str,
     rows: Sequence[fleet.Row],
-    amiss: _Amiss,
+    findings: Sequence[finding.Finding],
     is_silent: bool,
 ) -> Host:
     by_device: dict[str, list[fleet.Row]] = {}
@@ -218,12 +201,12 @@ def _host(
         anchor,
         name,
         [
-            _device(some, amiss.of_device(uuid))
+            _device(some, [each for each in findings if uuid in each.devices])
             for uuid, some in by_device.items()
         ],
         '?' if is_silent else str(used),
         sum(row.unit is not None for row in rows),
-        _words(rows, amiss, is_silent),
+        _words(rows, findings, is_silent),
         ', '.join(
             f'{amount} {product}'
             for product, amount in sorted(products.items())
@@ -233,17 +216,16 @@ def _host(
 
 def _words(
     rows: Iterable[fleet.Row],
-    amiss: _Amiss,
+    findings: Sequence[finding.Finding],
     is_silent: bool,
 ) -> list[str]:
-    """The reasons to look at a host: drift, findings, then states."""
+    """The reasons to look at a host: findings, then states."""
     alarms = collections.Counter(row.state for row in rows if row.is_alarm)
-    kinds = dict.fromkeys(drift.kind for drift in amiss.drifts)
-    if fleet_drift.Kind.GONE in kinds:
+    kinds = dict.fromkeys(found.kind for found in findings)
+    if disagreement.Kind.GONE in kinds:
         del alarms['gone']
     return [
         *map(str, kinds),
-        *dict.fromkeys(found.what.kind for found in amiss.findings),
         *(
             ['silent']
             if is_silent
@@ -252,7 +234,9 @@ def _words(
     ]
 
 
-def _device(rows: Sequence[fleet.Row], amiss: _Amiss) -> Device:
+def _device(
+    rows: Sequence[fleet.Row], findings: list[finding.Finding]
+) -> Device:
     device = rows[0].device
     states = collections.Counter(
         row.state if row.unit is not None else f'{row.state}, no units'
@@ -262,12 +246,11 @@ def _device(rows: Sequence[fleet.Row], amiss: _Amiss) -> Device:
         device.address,
         device.product,
         '' if device.numa_node is None else str(device.numa_node),
-        any(amiss),
+        bool(findings),
         [Cell(row.state, LETTERS[row.state], _title(row)) for row in rows],
         ', '.join(f'{amount} {state}' for state, amount in states.items()),
         list(dict.fromkeys(row.why for row in rows if row.why)),
-        list(amiss.drifts),
-        list(amiss.findings),
+        findings,
         ', '.join(
             dict.fromkeys(name for row in rows if (name := _server_name(row)))
         ),

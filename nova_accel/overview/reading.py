@@ -17,9 +17,10 @@ from collections.abc import Iterable
 from typing import Any
 from typing import Protocol
 
+from nova_accel.model import finding
 from nova_accel.model import naming
 from nova_accel.model.fleet import fleet
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import fleet_comparison
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import parallel
 
@@ -50,7 +51,7 @@ class Sources(Protocol):
 def glance(sources: Sources) -> fleet.Fleet:
     """The fleet; something may have changed while it was read.
 
-    So its drift may be none.
+    So where sources disagree may mean nothing.
     """
     return _join(sources, None)[1]
 
@@ -82,19 +83,21 @@ def read(sources: Sources, asks_placement: bool = False) -> fleet.Fleet:
             ),
         )
     ours, found = _join(sources, placement)
-    if not found.drifts:
+    if not found.compared:
         return found
     if placement is not None:
         placement = fleet_sources.Placement(
             _providers(sources),
             {
                 **placement.allocations,
-                **_allocations(sources, _suspects(ours, found.drifts)),
+                **_allocations(sources, _suspects(ours, found.compared)),
             },
         )
     _ours, again = _join(sources, placement)
     return again._replace(
-        drifts=tuple(fleet_drift.lasting(found.drifts, again.drifts))
+        compared=tuple(
+            fleet_comparison.lasting(found.compared, again.compared)
+        )
     )
 
 
@@ -115,10 +118,10 @@ def _join(
 
 
 def _suspects(
-    ours: fleet_sources.Ours, drifts: Iterable[fleet_drift.Drift]
+    ours: fleet_sources.Ours, compared: Iterable[finding.Finding]
 ) -> set[str]:
     """The providers of the hosts where sources disagree."""
-    hostnames = {drift.hostname for drift in drifts}
+    hostnames = {found.hostname for found in compared}
     devices = {
         device.uuid for device in ours.devices if device.hostname in hostnames
     }

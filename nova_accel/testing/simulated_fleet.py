@@ -23,7 +23,7 @@ import random
 from nova_accel.model import finding
 from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
 
@@ -62,8 +62,8 @@ class SimulatedFleet:
         self.passed_through: dict[tuple[str, str], str] = {}
         self.providers: list[fleet_sources.Provider] = []
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
-        self.findings: list[fleet_sources.Found] = []
-        self.drifted: dict[fleet_drift.Kind, str] = {}
+        self.findings: list[finding.Finding] = []
+        self.drifted: dict[disagreement.Kind, str] = {}
         for number in range(0, devices, DEVICES_OF_A_HOST):
             self._add_host(
                 number // DEVICES_OF_A_HOST,
@@ -92,7 +92,7 @@ class SimulatedFleet:
 
     def drift(self) -> None:
         """Make one drift of each kind, each of another server."""
-        for kind in fleet_drift.Kind:
+        for kind in disagreement.Kind:
             place = next(
                 place
                 for place in itertools.count(len(self.drifted) * 400 + 8)
@@ -109,16 +109,14 @@ class SimulatedFleet:
             unit = self.units[-number * 40]
             device = self.devices[unit.device_uuid]
             self.findings.append(
-                fleet_sources.Found(
+                finding.Finding(
+                    kind,
+                    f'{kind.replace("_", " ")} of {device.address}',
+                    is_repaired,
+                    unit.arq and unit.arq.instance_uuid,
+                    device.address,
                     device.hostname,
                     datetime.datetime(2026, 11, 23, 1, tzinfo=datetime.UTC),
-                    finding.Finding(
-                        kind,
-                        f'{kind.replace("_", " ")} of {device.address}',
-                        is_repaired,
-                        unit.arq and unit.arq.instance_uuid,
-                        device.address,
-                    ),
                 )
             )
 
@@ -238,7 +236,7 @@ class SimulatedFleet:
             host.name != hostname or not host.is_silent for host in self.hosts
         )
 
-    def _make(self, kind: fleet_drift.Kind, place: int) -> str:
+    def _make(self, kind: disagreement.Kind, place: int) -> str:
         """:returns: whose drift it is"""
         unit = self.units[place]
         arq = unit.arq
@@ -246,29 +244,29 @@ class SimulatedFleet:
         uuid = arq.instance_uuid
         assert uuid is not None
         match kind:
-            case fleet_drift.Kind.LEAK:
+            case disagreement.Kind.LEAK:
                 del self.servers[uuid]
-            case fleet_drift.Kind.ELSEWHERE:
+            case disagreement.Kind.ELSEWHERE:
                 self.servers[uuid] = fleet_sources.Server(
                     self.hosts[-1].service_host, 'active', name='moved'
                 )
-            case fleet_drift.Kind.MISSING:
+            case disagreement.Kind.MISSING:
                 self.units[place] = unit._replace(arq=None)
                 self.unheld.append(arq)
-            case fleet_drift.Kind.GONE:
+            case disagreement.Kind.GONE:
                 self.units[place] = unit._replace(
                     condition=unit_state.Condition(is_present=False)
                 )
-            case fleet_drift.Kind.UNCOUNTED:
+            case disagreement.Kind.UNCOUNTED:
                 del self.allocations[unit.rp_uuid][uuid]
-            case fleet_drift.Kind.OVERCOUNTED:
+            case disagreement.Kind.OVERCOUNTED:
                 self.allocations[unit.rp_uuid][uuid][unit.resource_class] += 1
-            case fleet_drift.Kind.NOBODYS:
+            case disagreement.Kind.NOBODYS:
                 uuid = self._uuid('nobody')
                 self.providers.append(
                     fleet_sources.Provider(uuid, 'gone_accel_pci', None)
                 )
-            case fleet_drift.Kind.DOUBLE:
+            case disagreement.Kind.DOUBLE:
                 uuid = self._uuid('passed through')
                 self.passed_through[
                     self.devices[unit.device_uuid].hostname, unit.address

@@ -51,10 +51,9 @@ class CountedTestCase(base.AcceleratorTestCase):
             self.computes[host].driver._accelerators
         ).report()
         return [
-            (found.what.kind, found.whose, found.what.is_repaired)
-            for found in fleet_reading.read().findings
-            if found.what.kind
-            in (finding.Kind.UNCOUNTED, finding.Kind.ALLOCATION)
+            (found.kind, found.whose, found.is_repaired)
+            for found in fleet_reading.read().reported
+            if found.kind in (finding.Kind.UNCOUNTED, finding.Kind.ALLOCATION)
         ]
 
     def do_within(self, method, do):

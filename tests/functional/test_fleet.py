@@ -22,10 +22,10 @@ from functional import one_server
 from nova_accel.cmd import cells
 from nova_accel.cmd import fleet_reading
 from nova_accel.model import naming
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 from nova_accel.testing import devices
 
-Kind = fleet_drift.Kind
+Kind = disagreement.Kind
 
 
 class TestFleet(one_server.OneServerTestCase):
@@ -63,13 +63,13 @@ class TestFleet(one_server.OneServerTestCase):
 
     def drift(self):
         return [
-            (drift.kind, drift.whose)
-            for drift in fleet_reading.read(asks_placement=True).drifts
+            (each.kind, each.whose)
+            for each in fleet_reading.read(asks_placement=True).compared
         ]
 
     def test_a_server_is_in_its_rows(self):
         found = fleet_reading.read(asks_placement=True)
-        self.assertEqual((), found.drifts)
+        self.assertEqual((), found.compared)
         self.assertEqual(
             {'host1', 'host2'}, {host.name for host in found.hosts}
         )
@@ -168,4 +168,4 @@ class TestNovasPciTracker(base.AcceleratorTestCase):
             cells.read([]).passed_through,
         )
         # It is none of ours.
-        self.assertEqual((), fleet_reading.read(asks_placement=True).drifts)
+        self.assertEqual((), fleet_reading.read(asks_placement=True).compared)

@@ -129,12 +129,12 @@ class TestFindings(ReconcileTestCase):
         return [
             (
                 found.hostname,
-                found.what.kind,
+                found.kind,
                 found.whose,
-                found.what.is_repaired,
+                found.is_repaired,
                 len(found.devices),
             )
-            for found in fleet_reading.read().findings
+            for found in fleet_reading.read().reported
         ]
 
     def test_a_guest_that_vanishes_behind_novas_back(self):

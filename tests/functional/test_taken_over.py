@@ -210,19 +210,19 @@ class TestOneServer(taken_over.TakenOverTestCase):
             self.held(self.server),
         )
         self.settle('host1')
-        (found,) = fleet_reading.read().findings
+        (found,) = fleet_reading.read().reported
         self.assertEqual(
             (finding.Kind.NOT_TAKEN_OVER, self.server['id']),
-            (found.what.kind, found.whose),
+            (found.kind, found.whose),
         )
-        self.assertIn('does not have', found.what.words)
+        self.assertIn('does not have', found.words)
         self.move_allocations('host1')
         # That is the remedy.
         self._reboot_server(self.server, hard=True)
         self.assert_taken_over(self.server, self.before)
         self.settle('host1')
         self.settle('host1')
-        self.assertEqual([], list(fleet_reading.read().findings))
+        self.assertEqual([], list(fleet_reading.read().reported))
         self.delete(self.server)
 
     def test_a_unit_that_nobody_knows_of(self):
@@ -233,7 +233,7 @@ class TestOneServer(taken_over.TakenOverTestCase):
             )
             connection.execute(sa.delete(schema.ARQS))
         self.switch('host1')
-        words = [each.what.words for each in fleet_reading.read().findings]
+        words = [each.words for each in fleet_reading.read().reported]
         self.assertEqual(1, len(words), words)
         self.assertIn(self.server['id'], words[0])
         self.assertIn('knows of it', words[0])

@@ -24,13 +24,12 @@ import sqlalchemy as sa
 
 from nova_accel.db import clock
 from nova_accel.db import schema
+from nova_accel.model import finding
 
 _FINDINGS = schema.FINDINGS
 
 #: Two findings are the same if these are, whatever their words.
 _SAME = ('kind', 'instance_uuid', 'device')
-
-_FACTS = ('kind', 'is_repaired', 'instance_uuid', 'device', 'words')
 
 
 def replace(
@@ -46,14 +45,17 @@ def replace(
     :param findings: in the form of
         :meth:`nova_accel.model.finding.Finding.to_dict`
     """
-    wanted = [{name: value[name] for name in _FACTS} for value in findings]
+    wanted = [
+        {name: value[name] for name in finding.REPORTED} for value in findings
+    ]
     present = connection.execute(
         sa.select(_FINDINGS)
         .where(_FINDINGS.c.hostname == hostname)
         .order_by(_FINDINGS.c.id)
     ).all()
     if wanted == [
-        {name: getattr(row, name) for name in _FACTS} for row in present
+        {name: getattr(row, name) for name in finding.REPORTED}
+        for row in present
     ]:
         return
     since: dict[tuple[Any, ...], datetime.datetime] = {

@@ -20,8 +20,9 @@ from collections.abc import Mapping
 import dataclasses
 from typing import NamedTuple
 
-from nova_accel.model.fleet import fleet_drift
-from nova_accel.model.fleet import fleet_findings
+from nova_accel.model import finding
+from nova_accel.model.fleet import finding_places
+from nova_accel.model.fleet import fleet_comparison
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
 
@@ -71,21 +72,22 @@ class Row(NamedTuple):
 class Fleet(NamedTuple):
     """All hosts, the rows of each, and where the sources disagree.
 
-    ``is_placement_asked`` says whether the drift has what Placement counts.
-    ``findings`` are what the hosts themselves have found amiss.
+    ``compared`` is where the sources disagree; ``is_placement_asked`` says
+    whether Placement is one of them. ``reported`` is what the hosts themselves
+    have found.
     """
 
     hosts: tuple[fleet_sources.Host, ...]
     rows: tuple[Row, ...]
-    drifts: tuple[fleet_drift.Drift, ...]
+    compared: tuple[finding.Finding, ...]
     is_placement_asked: bool
-    findings: tuple[fleet_findings.Finding, ...] = ()
+    reported: tuple[finding.Finding, ...] = ()
 
     @property
-    def is_amiss(self) -> bool:
+    def is_wrong(self) -> bool:
         """Whether sources disagree, or a host has not repaired a finding."""
-        return bool(self.drifts) or not all(
-            found.what.is_repaired for found in self.findings
+        return bool(self.compared) or not all(
+            found.is_repaired for found in self.reported
         )
 
 
@@ -116,9 +118,9 @@ def join(
     return Fleet(
         tuple(sorted(ours.hosts)),
         tuple(rows),
-        tuple(fleet_drift.find(ours, nova, placement)),
+        tuple(fleet_comparison.compare(ours, nova, placement)),
         placement is not None,
-        tuple(fleet_findings.find(ours)),
+        tuple(finding_places.place(ours)),
     )
 
 

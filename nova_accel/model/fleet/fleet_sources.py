@@ -20,7 +20,6 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import datetime
 from typing import NamedTuple
 
 from nova_accel.model import arq_types
@@ -134,14 +133,6 @@ class Server(nova_server.Server):
         return not (self.is_busy or self.is_migrating)
 
 
-class Found(NamedTuple):
-    """A finding of a host; ``since`` is when it first said so."""
-
-    hostname: str
-    since: datetime.datetime
-    what: finding.Finding
-
-
 class Ours(NamedTuple):
     """The database of accelerators.
 
@@ -152,7 +143,7 @@ class Ours(NamedTuple):
     devices: Sequence[Device]
     units: Sequence[Unit]
     unheld: Sequence[Arq]
-    findings: Sequence[Found] = ()
+    findings: Sequence[finding.Finding] = ()
 
     @property
     def instance_uuids(self) -> set[str]:

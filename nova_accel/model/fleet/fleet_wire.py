@@ -14,7 +14,6 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-import dataclasses
 import datetime
 from typing import Any
 
@@ -63,8 +62,14 @@ def to_json(ours: fleet_sources.Ours) -> list[_Json]:
                 arq.hostname, _host(arq.hostname, None, True, None)
             )['unheld'].append(arq._asdict())
     for each in ours.findings:
-        if each.hostname in found:
-            found[each.hostname]['findings'].append(_finding(each))
+        if each.hostname is not None and each.hostname in found:
+            found[each.hostname]['findings'].append(
+                {
+                    **each.to_dict(),
+                    'since': each.since and each.since.isoformat(),
+                    'remedy': each.remedy,
+                }
+            )
     return list(found.values())
 
 
@@ -109,14 +114,6 @@ def _unit(unit: fleet_sources.Unit, host: fleet_sources.Host) -> _Json:
     }
 
 
-def _finding(found: fleet_sources.Found) -> _Json:
-    return {
-        **found.what.to_dict(),
-        'since': found.since.isoformat(),
-        'remedy': found.what.remedy,
-    }
-
-
 def from_json(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
     """The view that was sent, whatever a newer API has added to it.
 
@@ -133,7 +130,7 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
     devices: list[fleet_sources.Device] = []
     units: list[fleet_sources.Unit] = []
     unheld: list[fleet_sources.Arq] = []
-    findings: list[fleet_sources.Found] = []
+    findings: list[finding.Finding] = []
     for host in hosts:
         name = host['hostname']
         if host['service_host'] is not None:
@@ -155,24 +152,13 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
             devices.append(device)
             units += [_parse_unit(device, unit) for unit in told['units']]
         unheld += map(_parse_arq, host['unheld'])
-        findings += [_parse_finding(name, told) for told in host['findings']]
+        findings += [
+            finding.from_dict(
+                told, name, datetime.datetime.fromisoformat(told['since'])
+            )
+            for told in host['findings']
+        ]
     return fleet_sources.Ours(reported, devices, units, unheld, findings)
-
-
-def _parse_finding(
-    hostname: str, told: Mapping[str, Any]
-) -> fleet_sources.Found:
-    """:raises ValueError: its time is none."""
-    return fleet_sources.Found(
-        hostname,
-        datetime.datetime.fromisoformat(told['since']),
-        finding.Finding(
-            **{
-                field.name: told[field.name]
-                for field in dataclasses.fields(finding.Finding)
-            }
-        ),
-    )
 
 
 def _parse_unit(

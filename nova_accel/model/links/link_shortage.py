@@ -38,7 +38,7 @@ class _Of(NamedTuple):
 def find(
     groups: Sequence[device_profile.Group],
     hosts: Sequence[host_links.HostLinks],
-) -> shortage_reason.Finding | None:
+) -> shortage_reason.Shortage | None:
     """Why no set can serve the groups, None if one can.
 
     :param groups: or their parts; all have the same link
@@ -48,7 +48,7 @@ def find(
     size = link_division.amount(groups)
     sizes = _sizes(link, hosts)
     if size not in sizes:
-        return shortage_reason.Finding(
+        return shortage_reason.Shortage(
             f'no set of a host joins {size}',
             f'sets of {_listed(sizes)}' if sizes else None,
         )
@@ -59,12 +59,12 @@ def find(
         if _all(groups, [each.total for each in of_set])
     ]
     if not large:
-        return shortage_reason.Finding(
+        return shortage_reason.Shortage(
             f'no set that joins {size} has devices as they are asked for'
         )
     if any(_all(groups, [each.free for each in of_set]) for of_set in large):
         return None
-    return shortage_reason.Finding(
+    return shortage_reason.Shortage(
         f'the only set that joins {size} has not as many free'
         if len(large) == 1
         else f'none of {len(large)} sets that join {size} has as many free',

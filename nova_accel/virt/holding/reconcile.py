@@ -15,8 +15,8 @@
 
 Nova's operations can end without a call of the driver: nova-compute was down,
 a step failed, or a host was reinstalled. The rules for repairs are in
-:mod:`nova_accel.model.binding_repairs`. The number of requests does not grow with the
-number of instances. Placement gets one for each of our providers.
+:mod:`nova_accel.model.binding_repairs`. The number of requests does not grow
+with the number of instances. Placement gets one for each of our providers.
 """
 
 from collections.abc import Callable

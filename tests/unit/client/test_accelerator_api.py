@@ -251,9 +251,7 @@ class TestAcceleratorApi(testtools.TestCase):
         )
         self.assertLess(1, len(told))
         self.assertEqual([None] * (len(told) - 1) + [[found]], told)
-        self.assertEqual(
-            [found], [each.what.to_dict() for each in findings.read()]
-        )
+        self.assertEqual([found], [each.to_dict() for each in findings.read()])
 
     def test_a_report_that_is_cut_short(self):
         few = self.functions(0)

@@ -29,7 +29,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import finding
 from nova_accel.model import nova_server
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 from nova_accel.testing import reports
 from unit.cmd import base
 
@@ -200,21 +200,26 @@ class TestAudit(base.DriftTestCase):
             self.assertIn(part, text)
 
     def test_what_placement_counts(self) -> None:
-        drifts = [
-            fleet_drift.Drift(
-                kind, 'compute-1', base.SERVER, (), (), 'says', 'but', 'cure'
+        compared = [
+            finding.Finding(
+                kind,
+                'says',
+                hostname='compute-1',
+                about=base.SERVER,
+                but='but',
+                cure='cure',
             )
             for kind in (
-                fleet_drift.Kind.UNCOUNTED,
-                fleet_drift.Kind.OVERCOUNTED,
-                fleet_drift.Kind.GONE,
+                disagreement.Kind.UNCOUNTED,
+                disagreement.Kind.OVERCOUNTED,
+                disagreement.Kind.GONE,
             )
         ]
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.cmd.fleet_reading.read',
                 lambda asks_placement: types.SimpleNamespace(
-                    drifts=drifts if asks_placement else []
+                    compared=compared if asks_placement else []
                 ),
             )
         )

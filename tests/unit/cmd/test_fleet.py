@@ -134,9 +134,9 @@ class TestList(CommandTestCase):
         for found in self.simulated.findings:
             for part in (
                 found.hostname,
-                found.what.kind,
-                found.what.words,
-                found.what.remedy,
+                found.kind,
+                found.words,
+                found.remedy,
             ):
                 self.assertIn(part, text)
         self.assertEqual(0, self.list('-f', 'csv')[0])
@@ -149,11 +149,11 @@ class TestList(CommandTestCase):
             [
                 (
                     found.hostname,
-                    found.what.kind,
-                    found.what.words,
-                    found.what.instance_uuid,
-                    found.what.device,
-                    found.what.remedy,
+                    found.kind,
+                    found.words,
+                    found.instance_uuid,
+                    found.device,
+                    found.remedy,
                     '2026-11-23T01:00:00+00:00',
                     False,
                     1,

@@ -17,11 +17,11 @@ from typing import Any
 import fixtures
 
 from nova_accel.cmd import fleet_reading
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_sources
 from unit.cmd import base
 
-Kind = fleet_drift.Kind
+Kind = disagreement.Kind
 
 
 class TestRead(base.DriftTestCase):
@@ -51,7 +51,7 @@ class TestRead(base.DriftTestCase):
 
     def kinds(self, asks_placement: bool = False) -> list[Kind]:
         return [
-            drift.kind for drift in fleet_reading.read(asks_placement).drifts
+            each.kind for each in fleet_reading.read(asks_placement).compared
         ]
 
     def test_the_databases(self) -> None:

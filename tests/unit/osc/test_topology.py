@@ -98,7 +98,7 @@ class TestAudit(fleet.FleetTestCase):
         self.nova.servers.clear()
         status, (row,) = self.audit()
         self.assertEqual(
-            (commands.DRIFT, 'leak', fleet.SERVER),
+            (commands.WRONG, 'leak', fleet.SERVER),
             (status, row['What'], row['Whose']),
         )
 

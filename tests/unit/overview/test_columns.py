@@ -45,20 +45,20 @@ class TestColumns(testtools.TestCase):
             self.assertEqual((row.arq and row.arq.uuid) or '', told['ARQ'])
             self.assertNotIn(None, shown)
 
-    def test_drift_rows(self) -> None:
+    def test_finding_rows(self) -> None:
         found = self.join()
-        rows = [*columns.drift_rows(found)]
+        rows = [*columns.finding_rows(found)]
         self.assertEqual(8, len({row[0] for row in rows}))
         for row in rows:
-            self.assertEqual(len(columns.DRIFT), len(row))
+            self.assertEqual(len(columns.FINDINGS), len(row))
 
     def test_the_document_is_json(self) -> None:
         found = self.join()
         document = json.loads(json.dumps(columns.document(found)))
         self.assertTrue(document['is_placement_asked'])
         self.assertEqual(
-            [drift.whose for drift in found.drifts],
-            [drift['whose'] for drift in document['drift']],
+            [each.whose for each in found.compared],
+            [each['whose'] for each in document['drift']],
         )
         self.assertEqual(
             {key for key, _get in columns.UNITS.values()},

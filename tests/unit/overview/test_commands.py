@@ -30,7 +30,7 @@ class _List(commands.List):
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         return fleet.join(self.simulated.ours, self.simulated.nova)
 
-    def shows_drift(self, parsed_args: argparse.Namespace) -> bool:
+    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
         return self.is_audit
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -61,7 +61,7 @@ class TestList(testtools.TestCase):
         del drifted.servers[next(iter(drifted.servers))]
         for arguments in ((), ('--json',)):
             status, text = self.run_command(*arguments, simulated=drifted)
-            self.assertEqual(commands.DRIFT, status)
+            self.assertEqual(commands.WRONG, status)
             self.assertIn('leak', text)
             self.assertEqual(
                 0,

@@ -11,6 +11,7 @@
 # under the License.
 
 
+import dataclasses
 import datetime
 import html.parser
 import os
@@ -23,8 +24,8 @@ import fixtures
 import testtools
 
 from nova_accel.model import finding
+from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
-from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
 from nova_accel.overview import fleet_map
@@ -166,17 +167,17 @@ class TestDraw(testtools.TestCase):
             self.assertIn(kind, found.text)
             self.assertIn(whose, found.titles())
         outlined = {
-            uuid for drift in join(simulated).drifts for uuid in drift.devices
+            uuid for each in join(simulated).compared for uuid in each.devices
         }
         # One more is in the key.
-        self.assertEqual(len(outlined) + 1, len(found.of_class('drifted')))
+        self.assertEqual(len(outlined) + 1, len(found.of_class('wrong')))
         anchors = {attributes.get('id') for _tag, attributes in found.begun}
         links = [
             attributes['href']
             for _tag, attributes in found.begun
             if 'href' in attributes
         ]
-        self.assertEqual(len(fleet_drift.Kind) - 1, len(links))
+        self.assertEqual(len(disagreement.Kind) - 1, len(links))
         for link in links:
             self.assertIn((link or '').removeprefix('#'), anchors)
 
@@ -196,7 +197,7 @@ class TestDraw(testtools.TestCase):
             f'What hosts have found: {len(finding.Kind)}', found.text
         )
         for each in simulated.findings:
-            for words in (each.what.kind, each.what.words, each.what.remedy):
+            for words in (each.kind, each.words, each.remedy):
                 self.assertIn(words, found.text)
         self.assertEqual(
             self.number_to_look_at(healthy)
@@ -205,7 +206,7 @@ class TestDraw(testtools.TestCase):
         )
         # One more is in the key.
         self.assertEqual(
-            len(simulated.findings) + 1, len(found.of_class('drifted'))
+            len(simulated.findings) + 1, len(found.of_class('wrong'))
         )
 
     def number_to_look_at(self, found: _Reader) -> int:
@@ -215,8 +216,8 @@ class TestDraw(testtools.TestCase):
         simulated = simulated_fleet.SimulatedFleet(400)
         simulated.find()
         simulated.findings = [
-            found._replace(
-                what=finding.Finding(HOSTILE, HOSTILE, device=HOSTILE)
+            dataclasses.replace(
+                found, kind=HOSTILE, words=HOSTILE, device=HOSTILE
             )
             for found in simulated.findings
         ]

@@ -17,12 +17,12 @@ from typing import Any
 import testtools
 
 from nova_accel.model import arq_types
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
 from nova_accel.overview import reading
 
-Kind = fleet_drift.Kind
+Kind = disagreement.Kind
 
 OTHER = 'c1d2e3f4-0000-4000-8000-000000000001'
 
@@ -113,8 +113,8 @@ class TestRead(testtools.TestCase):
 
     def kinds(self, asks_placement: bool = True) -> list[Kind]:
         return [
-            drift.kind
-            for drift in reading.read(self.sources, asks_placement).drifts
+            each.kind
+            for each in reading.read(self.sources, asks_placement).compared
         ]
 
     def test_all_agree(self) -> None:

@@ -67,8 +67,8 @@ def measure(devices: int) -> dict[str, Any]:
     return {
         'devices': devices,
         'units': len(simulated.units),
-        'drifts': len(joined.drifts),
-        'findings': len(joined.findings),
+        'drifts': len(joined.compared),
+        'findings': len(joined.reported),
         'join_s': round(join_s, 3),
         'draw_s': round(draw_s, 3),
         'bytes': len(text.encode()),

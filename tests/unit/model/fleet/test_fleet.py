@@ -17,8 +17,8 @@ from typing import Any
 import testtools
 
 from nova_accel.model import hardware
+from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
-from nova_accel.model.fleet import fleet_drift
 from nova_accel.model.fleet import host_drain
 from nova_accel.model.units import unit_state
 from nova_accel.testing import simulated_fleet
@@ -59,7 +59,7 @@ class TestJoin(testtools.TestCase):
         )
         self.assertEqual(len(self.simulated.units), len(found.rows))
         self.assertEqual(3, len(found.hosts))
-        self.assertEqual((), found.drifts)
+        self.assertEqual((), found.compared)
         self.assertFalse(found.is_placement_asked)
 
     def test_in_order(self) -> None:
@@ -194,27 +194,27 @@ class TestLargeFleet(testtools.TestCase):
             (),
             fleet.join(
                 simulated.ours, simulated.nova, simulated.placement
-            ).drifts,
+            ).compared,
         )
         simulated.drift()
         found = fleet.join(simulated.ours, simulated.nova, simulated.placement)
         self.assertEqual(2000, len({row.device.uuid for row in found.rows}))
         self.assertEqual(
             sorted(simulated.drifted.items()),
-            [(drift.kind, drift.whose) for drift in found.drifts],
+            [(each.kind, each.whose) for each in found.compared],
         )
-        self.assertEqual({*fleet_drift.Kind}, {*simulated.drifted})
+        self.assertEqual({*disagreement.Kind}, {*simulated.drifted})
 
     def test_without_placement(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)
         simulated.drift()
         found = fleet.join(simulated.ours, simulated.nova)
         self.assertEqual(
-            {*fleet_drift.Kind}
+            {*disagreement.Kind}
             - {
-                fleet_drift.Kind.UNCOUNTED,
-                fleet_drift.Kind.OVERCOUNTED,
-                fleet_drift.Kind.NOBODYS,
+                disagreement.Kind.UNCOUNTED,
+                disagreement.Kind.OVERCOUNTED,
+                disagreement.Kind.NOBODYS,
             },
-            {drift.kind for drift in found.drifts},
+            {each.kind for each in found.compared},
         )

@@ -18,15 +18,17 @@ import hypothesis
 from hypothesis import strategies
 import testtools
 
+from nova_accel.model import finding
 from nova_accel.model import hardware
-from nova_accel.model.fleet import fleet_drift
+from nova_accel.model.fleet import disagreement
+from nova_accel.model.fleet import fleet_comparison
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
 
-Kind = fleet_drift.Kind
+Kind = disagreement.Kind
 
 
-class DriftTestCase(testtools.TestCase):
+class ComparisonTestCase(testtools.TestCase):
     """A host whose devices have a provider each."""
 
     def setUp(self) -> None:
@@ -50,14 +52,14 @@ class DriftTestCase(testtools.TestCase):
             if unit.arq is not None and unit.arq.instance_uuid == self.uuid
         ]
 
-    def find(self) -> list[fleet_drift.Drift]:
-        return fleet_drift.find(
+    def find(self) -> list[finding.Finding]:
+        return fleet_comparison.compare(
             self.fleet.ours,
             self.fleet.nova._replace(consumers=self.consumers),
             self.fleet.placement,
         )
 
-    def only(self) -> fleet_drift.Drift:
+    def only(self) -> finding.Finding:
         (found,) = self.find()
         return found
 
@@ -88,7 +90,7 @@ class DriftTestCase(testtools.TestCase):
         self.fleet.servers[self.uuid] = before
 
 
-class TestOfBindings(DriftTestCase):
+class TestOfBindings(ComparisonTestCase):
     def test_nothing_is_wrong(self) -> None:
         self.assertEqual([], self.find())
         self.be(host='elsewhere')
@@ -114,7 +116,7 @@ class TestOfBindings(DriftTestCase):
             ),
         )
         self.assertEqual({unit.uuid for unit in self.mine}, set(found.units))
-        self.assertIn(self.arq.uuid, found.says)
+        self.assertIn(self.arq.uuid, found.words)
 
     def test_leak_of_a_silent_host(self) -> None:
         del self.fleet.servers[self.uuid]
@@ -203,10 +205,10 @@ class TestOfBindings(DriftTestCase):
         self.fleet.unheld += [
             self.arq._replace(uuid=f'arq {number}') for number in range(9)
         ]
-        self.assertIn('more are bound on host', self.only().says)
+        self.assertIn('more are bound on host', self.only().words)
 
 
-class TestOfPassedThrough(DriftTestCase):
+class TestOfPassedThrough(ComparisonTestCase):
     def pass_through(self, address: str) -> None:
         self.fleet.passed_through[self.arq.hostname or '', address] = 'other'
 
@@ -222,9 +224,9 @@ class TestOfPassedThrough(DriftTestCase):
         device = self.fleet.devices[self.unit.device_uuid]
         self.pass_through(device.address)
         found = self.find()
-        self.assertEqual({Kind.DOUBLE}, {drift.kind for drift in found})
+        self.assertEqual({Kind.DOUBLE}, {each.kind for each in found})
         self.assertIn(
-            self.unit.uuid, [uuid for drift in found for uuid in drift.units]
+            self.unit.uuid, [uuid for each in found for uuid in each.units]
         )
 
     def test_a_free_one(self) -> None:
@@ -258,7 +260,7 @@ class TestOfPassedThrough(DriftTestCase):
         self.assertEqual([], self.find())
 
 
-class TestOfPlacement(DriftTestCase):
+class TestOfPlacement(ComparisonTestCase):
     @property
     def allocated(self) -> dict[str, dict[str, int]]:
         return self.fleet.allocations[self.unit.rp_uuid]
@@ -308,7 +310,7 @@ class TestOfPlacement(DriftTestCase):
         self.allocated.clear()
         self.allocated['nobody'] = {self.unit.resource_class: 1}
         (found,) = [
-            drift for drift in self.find() if drift.kind is Kind.OVERCOUNTED
+            each for each in self.find() if each.kind is Kind.OVERCOUNTED
         ]
         self.assertEqual(((), ()), (found.devices, found.units))
 
@@ -319,7 +321,7 @@ class TestOfPlacement(DriftTestCase):
             )
         self.assertEqual(
             [(Kind.NOBODYS, 'child'), (Kind.NOBODYS, 'root')],
-            [(drift.kind, drift.whose) for drift in self.find()],
+            [(each.kind, each.whose) for each in self.find()],
         )
 
     def test_what_is_above_a_reported_one_is_its_hosts(self) -> None:
@@ -332,16 +334,16 @@ class TestOfPlacement(DriftTestCase):
             fleet_sources.Provider('set', 'set', 'larger set'),
             fleet_sources.Provider('larger set', 'larger set', 'no one'),
         ]
-        self.assertNotIn('set', ' '.join(drift.whose for drift in self.find()))
+        self.assertNotIn('set', ' '.join(each.whose for each in self.find()))
 
 
-class TestLasting(DriftTestCase):
+class TestLasting(ComparisonTestCase):
     def test_only_what_is_found_twice(self) -> None:
         del self.fleet.servers[self.uuid]
         before = self.find()
-        self.assertEqual(before, fleet_drift.lasting(before, self.find()))
-        self.assertEqual([], fleet_drift.lasting([], before))
-        self.assertEqual([], fleet_drift.lasting(before, []))
+        self.assertEqual(before, fleet_comparison.lasting(before, self.find()))
+        self.assertEqual([], fleet_comparison.lasting([], before))
+        self.assertEqual([], fleet_comparison.lasting(before, []))
 
 
 class TestProperties(testtools.TestCase):
@@ -349,7 +351,8 @@ class TestProperties(testtools.TestCase):
     def test_no_fleet_has_a_false_one(self, devices: int) -> None:
         fleet = simulated_fleet.SimulatedFleet(devices)
         self.assertEqual(
-            [], fleet_drift.find(fleet.ours, fleet.nova, fleet.placement)
+            [],
+            fleet_comparison.compare(fleet.ours, fleet.nova, fleet.placement),
         )
 
     @hypothesis.given(strategies.data())
@@ -365,8 +368,8 @@ class TestProperties(testtools.TestCase):
         self.assertEqual(
             [(Kind.LEAK, uuid) for uuid in sorted(gone)],
             sorted(
-                (drift.kind, drift.whose)
-                for drift in fleet_drift.find(
+                (each.kind, each.whose)
+                for each in fleet_comparison.compare(
                     fleet.ours, fleet.nova, fleet.placement
                 )
             ),

@@ -52,12 +52,13 @@ class TestWire(testtools.TestCase):
         ours = _drifted()
         since = datetime.datetime(2026, 5, 1, 12, 30, tzinfo=datetime.UTC)
         found = [
-            fleet_sources.Found(
-                ours.hosts[0].name,
-                since,
-                finding.Finding(
-                    finding.Kind.MDEV, 'gone', True, device='0000:81:00.0'
-                ),
+            finding.Finding(
+                finding.Kind.MDEV,
+                'gone',
+                True,
+                device='0000:81:00.0',
+                hostname=ours.hosts[0].name,
+                since=since,
             )
         ]
         sent = _sent(ours._replace(findings=found))

@@ -182,7 +182,7 @@ class TestPublisher(testtools.TestCase):
         self.assertEqual(1, self.log.output.count(f'Accelerator: {note}'))
         self.assertIn('Published 1 unit of FPGA\n', self.log.output)
         (found,) = findings.read()
-        self.assertEqual(note, found.what.words)
+        self.assertEqual(note, found.words)
 
     def test_a_line_without_devices_is_warned_of_once(self):
         line = '{"vendor_id": "10ee", "driver": "pci"}'
@@ -218,7 +218,7 @@ class TestPublisher(testtools.TestCase):
         self.assertEqual(
             [(HOST, finding.Kind.REFUSED, '0000:01:00.0: broken')],
             [
-                (found.hostname, found.what.kind, found.what.words)
+                (found.hostname, found.kind, found.words)
                 for found in findings.read()
             ],
         )

@@ -10,47 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The findings of all hosts, and where they are."""
+"""The devices that the findings of hosts are about."""
 
 from collections.abc import Iterator
-import datetime
-from typing import NamedTuple
+import dataclasses
 
 from nova_accel.model import finding
 from nova_accel.model.fleet import fleet_sources
 
 
-class Finding(NamedTuple):
-    """A finding of a host; ``since`` is when it first said so.
-
-    ``devices`` are the uuids of the devices that it is about, as far as the
-    database has them.
-    """
-
-    hostname: str
-    since: datetime.datetime
-    what: finding.Finding
-    devices: tuple[str, ...]
-
-    @property
-    def whose(self) -> str:
-        """The server or the device, empty if only the words say it."""
-        return self.what.instance_uuid or self.what.device or ''
-
-    @property
-    def outcome(self) -> str:
-        """The host's answer to it, in words."""
-        return (
-            'the host has repaired it'
-            if self.what.is_repaired
-            else 'the host leaves it alone'
-            if self.what.kind in finding.LEFT_ALONE
-            else 'the host has not repaired it'
-        )
-
-
-def find(ours: fleet_sources.Ours) -> Iterator[Finding]:
-    """All findings, in the order of the source."""
+def place(ours: fleet_sources.Ours) -> Iterator[finding.Finding]:
+    """The findings of all hosts with their devices, in the given order."""
     if not ours.findings:
         return
     hostnames = {device.uuid: device.hostname for device in ours.devices}
@@ -70,5 +40,5 @@ def find(ours: fleet_sources.Ours) -> Iterator[Finding]:
             ] = None
     for found in ours.findings:
         # A device tells more than the server that has it.
-        name = found.what.device or found.what.instance_uuid or ''
-        yield Finding(*found, tuple(places.get((found.hostname, name), ())))
+        where = found.hostname or '', found.device or found.instance_uuid or ''
+        yield dataclasses.replace(found, devices=tuple(places.get(where, ())))

@@ -10,15 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import testtools
 
 from nova_accel.model import finding
-from nova_accel.model.fleet import fleet_findings
-from nova_accel.model.fleet import fleet_sources
+from nova_accel.model.fleet import finding_places
 from nova_accel.testing import simulated_fleet
 
 
-class TestFind(testtools.TestCase):
+class TestPlace(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.simulated = simulated_fleet.SimulatedFleet(400)
@@ -34,19 +35,24 @@ class TestFind(testtools.TestCase):
         hostname: str | None = None,
         kind: finding.Kind = finding.Kind.MDEV,
         is_repaired: bool = False,
-    ) -> fleet_findings.Finding:
+    ) -> finding.Finding:
         self.simulated.find()
         since = self.simulated.findings[0].since
         self.simulated.findings = [
-            fleet_sources.Found(
+            finding.Finding(
+                kind,
+                'x',
+                is_repaired,
+                instance_uuid,
+                device,
                 hostname or self.device.hostname,
                 since,
-                finding.Finding(kind, 'x', is_repaired, instance_uuid, device),
             )
         ]
-        (found,) = fleet_findings.find(self.simulated.ours)
+        (found,) = finding_places.place(self.simulated.ours)
         self.assertEqual(
-            self.simulated.findings[0], fleet_sources.Found(*found[:3])
+            self.simulated.findings[0],
+            dataclasses.replace(found, devices=()),
         )
         return found
 
@@ -88,4 +94,4 @@ class TestFind(testtools.TestCase):
             )
 
     def test_nothing_is_found(self) -> None:
-        self.assertEqual([], list(fleet_findings.find(self.simulated.ours)))
+        self.assertEqual([], list(finding_places.place(self.simulated.ours)))

@@ -42,7 +42,7 @@ class List(commands.List, _Local):
             action='store_true',
             help=(
                 'show where the sources disagree instead, and what hosts have '
-                'found amiss, with remedies'
+                'found wrong, with remedies'
             ),
         )
         commands.add_long(parser)

@@ -67,7 +67,7 @@ def check_contracts() -> upgradecheck.Result:
 
 
 def check_findings() -> upgradecheck.Result:
-    """Whether hosts have found anything amiss that they have not repaired."""
+    """Whether hosts have found anything wrong that they have not repaired."""
     kinds: collections.defaultdict[str, set[str]] = collections.defaultdict(
         set
     )
@@ -77,7 +77,7 @@ def check_findings() -> upgradecheck.Result:
                 kinds[found.hostname or ''].add(found.kind)
     except Exception as error:
         return check_result.warning(
-            f'What hosts have found amiss is not known: {error}'
+            f'What hosts have found wrong is not known: {error}'
         )
     if not kinds:
         return check_result.success()
@@ -88,7 +88,7 @@ def check_findings() -> upgradecheck.Result:
         ]
     )
     return check_result.warning(
-        f'Hosts have found something amiss that they have not repaired: '
+        f'Hosts have found something wrong that they have not repaired: '
         f'{named}. "nova-accel-manage fleet list --drift" shows it, with '
         'remedies.'
     )

@@ -89,7 +89,7 @@ def report(
     :param part: the number of a part, from zero; None if it is whole
     :param others: with the last part, the uuids of the devices in the parts
         before
-    :param findings: with devices, what the host has found amiss, in the form
+    :param findings: with devices, what the host has found wrong, in the form
         of :meth:`nova_accel.model.finding.Finding.to_dict`. A report in parts
         has them in its last one
     :returns: the orders. None if further parts are to come, and None if the

@@ -309,7 +309,7 @@ def _findings(numbers: _Numbers) -> core.GaugeMetricFamily:
         amounts[known, is_repaired] += amount
     return _gauge(
         'findings',
-        'What hosts have found amiss in their last comparison.',
+        'What hosts have found wrong in their last comparison.',
         ('kind', 'state'),
         [
             ((kind, state), amounts[kind, is_repaired])

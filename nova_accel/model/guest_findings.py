@@ -49,10 +49,10 @@ class Guests:
 def find(
     host: binding_repairs.Host, guests: Guests
 ) -> Iterator[finding.Finding]:
-    """Find what is amiss with guests that have accelerators, or should.
+    """Find what is wrong with guests that have accelerators, or should.
 
     The host leaves all of it alone. Something that an operation of Nova may
-    explain is not amiss. ``host`` is read before or after the guests: what is
+    explain is not wrong. ``host`` is read before or after the guests: what is
     found both times is no matter of time.
     """
     for held in host.held:
@@ -84,7 +84,7 @@ def _should_run(
 def _of_server(
     held: host_binding.Binding, guests: Guests
 ) -> Iterator[finding.Finding]:
-    """Find what is amiss with the guest of a server that runs by Nova."""
+    """Find what is wrong with the guest of a server that runs by Nova."""
     uuid = held.instance_uuid
     if uuid not in guests.devices:
         yield finding.Finding(

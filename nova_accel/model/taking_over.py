@@ -30,7 +30,7 @@ from nova_accel.model import provider_layout
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The ARQs of an instance to take over, and what is amiss with others."""
+    """The ARQs of an instance to take over, and what is wrong with others."""
 
     arqs: tuple[arq_types.Arq, ...] = ()
     findings: tuple[finding.Finding, ...] = ()

@@ -46,7 +46,7 @@ class SimulatedHost:
     :param function_traits: those of the functions
     :param contract: that it reports by
     :param link_sets: those that all devices are in
-    :param findings: what it has found amiss
+    :param findings: what it has found wrong
     """
 
     hostname: str = 'compute-1'

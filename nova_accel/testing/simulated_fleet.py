@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""A simulated fleet of any size, with one drift of each kind if wanted.
+"""A simulated fleet of any size, with one finding of each kind if wanted.
 
 It is what the sources say, without a database: the same for the same size.
 """
@@ -49,7 +49,7 @@ class SimulatedFleet:
     look at: a fault, a failed cleaning, or they are silent. Others have
     drained devices.
 
-    :ivar drifted: kind -> whose drift :meth:`drift` has made
+    :ivar made: kind -> whose finding :meth:`disagree` has made
     """
 
     def __init__(self, devices: int = 2000) -> None:
@@ -63,7 +63,7 @@ class SimulatedFleet:
         self.providers: list[fleet_sources.Provider] = []
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
         self.findings: list[finding.Finding] = []
-        self.drifted: dict[disagreement.Kind, str] = {}
+        self.made: dict[disagreement.Kind, str] = {}
         for number in range(0, devices, DEVICES_OF_A_HOST):
             self._add_host(
                 number // DEVICES_OF_A_HOST,
@@ -90,15 +90,15 @@ class SimulatedFleet:
     def placement(self) -> fleet_sources.Placement:
         return fleet_sources.Placement(self.providers, self.allocations)
 
-    def drift(self) -> None:
-        """Make one drift of each kind, each of another server."""
+    def disagree(self) -> None:
+        """Have sources disagree in each way, each about another server."""
         for kind in disagreement.Kind:
             place = next(
                 place
-                for place in itertools.count(len(self.drifted) * 400 + 8)
+                for place in itertools.count(len(self.made) * 400 + 8)
                 if self._is_plain(self.units[place])
             )
-            self.drifted[kind] = self._make(kind, place)
+            self.made[kind] = self._make(kind, place)
 
     def find(self, is_repaired: bool = False) -> None:
         """Have hosts find something of each kind, each of another host.
@@ -237,7 +237,7 @@ class SimulatedFleet:
         )
 
     def _make(self, kind: disagreement.Kind, place: int) -> str:
-        """:returns: whose drift it is"""
+        """:returns: whose finding it is"""
         unit = self.units[place]
         arq = unit.arq
         assert arq is not None

@@ -288,5 +288,5 @@ class TakenOverTestCase(test_live_migration.LiveMigrationTestCase):
         self.assertIn('No valid host', failed['fault']['message'])
         self._delete_server(failed)
 
-    def assert_nothing_is_amiss(self):
+    def assert_nothing_is_wrong(self):
         self.assertEqual([], list(audit.find()))

@@ -61,7 +61,7 @@ class TestFleet(one_server.OneServerTestCase):
         )
         self.assertEqual(204, answer.status, answer.body)
 
-    def drift(self):
+    def findings(self):
         return [
             (each.kind, each.whose)
             for each in fleet_reading.read(asks_placement=True).compared
@@ -91,10 +91,10 @@ class TestFleet(one_server.OneServerTestCase):
         flavor = self.create_accel_flavor('both', name='larger')
         self.act('resize', {'flavorRef': flavor})
         self.wait_for_status('VERIFY_RESIZE')
-        self.assertEqual([], self.drift())
+        self.assertEqual([], self.findings())
         self.act('confirmResize')
         self.wait_for_status('ACTIVE')
-        self.assertEqual([], self.drift())
+        self.assertEqual([], self.findings())
 
     def test_a_server_that_is_gone(self):
         (service,) = self.api.get_services(
@@ -104,11 +104,13 @@ class TestFleet(one_server.OneServerTestCase):
         self.api.put_service_force_down(service['id'], True)
         self.api.delete_server(self.server['id'])
         self._wait_until_deleted(self.server)
-        self.assertEqual([(Kind.LEAK, self.server['id'])], self.drift())
+        self.assertEqual([(Kind.LEAK, self.server['id'])], self.findings())
 
     def test_what_placement_does_not_count(self):
         self.allocate(self.server['id'], 0)
-        self.assertEqual([(Kind.UNCOUNTED, self.server['id'])], self.drift())
+        self.assertEqual(
+            [(Kind.UNCOUNTED, self.server['id'])], self.findings()
+        )
 
     def test_what_placement_counts_for_nobody(self):
         other = uuidutils.generate_uuid()
@@ -123,7 +125,7 @@ class TestFleet(one_server.OneServerTestCase):
         else:
             self.delete(self.server)
         self.allocate(other, 1)
-        self.assertEqual([(Kind.OVERCOUNTED, other)], self.drift())
+        self.assertEqual([(Kind.OVERCOUNTED, other)], self.findings())
 
     def test_a_provider_of_nobody(self):
         uuid = uuidutils.generate_uuid()
@@ -140,7 +142,7 @@ class TestFleet(one_server.OneServerTestCase):
             },
             version='1.28',
         )
-        self.assertEqual([(Kind.NOBODYS, uuid)], self.drift())
+        self.assertEqual([(Kind.NOBODYS, uuid)], self.findings())
 
 
 class TestNovasPciTracker(base.AcceleratorTestCase):

@@ -139,20 +139,20 @@ class TestMove(MovedTestCase):
         before = self.devices_of(*here, *there)
         self.be_cyborgs()
         self.run_step()
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.hard_reboot(here[0], there[2])
         self.assert_they_have(before, *here, *there)
 
         self.switch('host1')
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.run_step('--host', 'host1')
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.assert_placement_agrees('host1')
         for server in here:
             self.assert_taken_over(server, before[server['id']])
         self.hard_reboot(*here, *there)
         self.assert_they_have(before, *here, *there)
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
 
         more = self.boot_what_is_left('host1', QAT=6)
         self.assert_they_have(before, *here, *there)
@@ -160,7 +160,7 @@ class TestMove(MovedTestCase):
         self._delete_server(there.pop())
         self.settle('host1')
         self._run_periodics()
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         more += [self.boot_with_units('host1', 'VGPU', 8)]
         self.assert_no_unit_left('host1', 'VGPU')
 
@@ -168,7 +168,7 @@ class TestMove(MovedTestCase):
         self.switch('host2')
         self.run_step('--host', 'host2')
         self.assert_placement_agrees('host2')
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         more += self.boot_what_is_left('host2', QAT=6, VGPU=8)
         self.assert_they_have(before, *here, *there)
 
@@ -184,13 +184,13 @@ class TestMove(MovedTestCase):
             # What SIGHUP calls.
             self.computes[host].manager.reset()
         self.delete_again(early)
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.hard_reboot(*here, *there)
         self.assert_they_have(before, *here, *there)
         self.delete(*here, *there, *more)
         for host in self.both_hosts:
             self.assertFalse(self.mdevs(host))
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
 
     def delete_again(self, server):
         """Delete a server that is in ERROR."""
@@ -215,7 +215,7 @@ class TestMove(MovedTestCase):
             self.assert_no_unit_left(host, resource_class)
         self.assert_none_twice(host)
         self.assert_placement_agrees(host)
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         return more
 
 
@@ -233,7 +233,7 @@ class TestBack(MovedTestCase):
         self.give_back('host1')
         self.assert_they_have(before, *servers)
         self.assertEqual({'host2': False}, imports.get_hosts())
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.assertEqual([], self.accelerator_providers('host1'))
         rows = self.tables.rows()
         for table, missing in (
@@ -246,7 +246,7 @@ class TestBack(MovedTestCase):
         self.run_step()
         self.hard_reboot(*servers)
         self.assert_they_have(before, *servers)
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.switch('host1')
         self.run_step('--host', 'host1')
         self.assert_placement_agrees('host1')
@@ -255,7 +255,7 @@ class TestBack(MovedTestCase):
         self.assert_no_unit_left('host1', 'VGPU')
         self.delete(*servers)
         self.assertFalse(self.mdevs('host1'))
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
 
     def give_back(self, host):
         """As the manual has it."""

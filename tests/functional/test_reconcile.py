@@ -59,10 +59,10 @@ class ReconcileTestCase(one_server.OneServerTestCase):
             )
         self._reconcilers[driver].repair()
 
-    def drift(self):
+    def audit(self):
         """What an audit finds: server and reason."""
         return [
-            (finding.instance_uuid, finding.why) for finding in audit.find()
+            (row.found.instance_uuid, row.found.words) for row in audit.find()
         ]
 
 
@@ -75,7 +75,7 @@ class TestLocalDelete(ReconcileTestCase):
     def test_a_guest_is_nova_to_reap(self):
         self.delete_while_down()
         self.assertEqual(
-            [(self.server['id'], 'its instance does not exist')], self.drift()
+            [(self.server['id'], 'its instance does not exist')], self.audit()
         )
         self.come_back()
         self.repair()
@@ -93,7 +93,7 @@ class TestLocalDelete(ReconcileTestCase):
         self.assert_held()
         self.repair()
         self.assert_nothing_left()
-        self.assertEqual([], self.drift())
+        self.assertEqual([], self.audit())
 
     def test_a_host_that_does_not_come_back(self):
         self.delete_while_down()
@@ -105,7 +105,7 @@ class TestLocalDelete(ReconcileTestCase):
             stop=tenacity.stop_after_delay(30),
             reraise=True,
         )(host_command.forget, self.host)
-        self.assertEqual([], self.drift())
+        self.assertEqual([], self.audit())
         self.assertEqual([], self.arqs(self.server))
         # And should it come back after all:
         self.lose_guest()
@@ -199,7 +199,7 @@ class TestEvacuated(ReconcileTestCase):
         )
         self.lose_guest()
         self.assertEqual(
-            [self.server['id']], [uuid for uuid, _why in self.drift()]
+            [self.server['id']], [uuid for uuid, _why in self.audit()]
         )
         self.come_back()
         self.assertEqual(4, len(self.arqs(self.server)))
@@ -208,7 +208,7 @@ class TestEvacuated(ReconcileTestCase):
         (self.host,) = {arq['hostname'] for arq in self.arqs(self.server)}
         self.assertNotEqual(source, self.host)
         self.assertFalse(self.mdevs(source))
-        self.assertEqual([], self.drift())
+        self.assertEqual([], self.audit())
         self.delete(self.server)
 
 
@@ -260,7 +260,7 @@ class TestWhatIsUnderWay(ReconcileTestCase):
             server = self.boot(self.flavor)
             self.assertLess(0, self.passes)
             self.assertEqual(2, len(self.guest_devices(server)))
-            self.assertEqual([], self.drift())
+            self.assertEqual([], self.audit())
             self._delete_server(server)
         self.assert_kept()
         self.delete(self.server)

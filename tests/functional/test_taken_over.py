@@ -41,7 +41,7 @@ class TestPciFunctions(taken_over.TakenOverTestCase):
             self.assert_taken_over(server, before[server['id']])
         self.move_allocations('host1')
         self.assert_placement_agrees('host1')
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
 
         # On the host that is not switched, Nova goes on as before.
         for server in (*here, *there):
@@ -61,9 +61,9 @@ class TestPciFunctions(taken_over.TakenOverTestCase):
         (last,) = there
         self.assert_taken_over(last, before[last['id']])
         self.assert_placement_agrees('host2')
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.delete(*here, *more, last)
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
 
 
 class TestMediatedDevices(taken_over.TakenOverTestCase):
@@ -87,7 +87,7 @@ class TestMediatedDevices(taken_over.TakenOverTestCase):
         self.assertEqual(mdevs, self.mdevs('host1'))
         self.assert_placement_agrees('host1')
         self.assert_no_unit_left('host1', 'VGPU')
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         for server in servers:
             self._reboot_server(server, hard=True)
             self.assertEqual(before[server['id']], self.guest_devices(server))
@@ -106,7 +106,7 @@ class TestMediatedDevices(taken_over.TakenOverTestCase):
 
         self.take_over('host2')
         self.delete(first, third, there)
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
 
     def test_a_reboot_of_the_host_before_it_is_switched(self):
         """It has removed the devices, and nobody has made them again."""

@@ -58,7 +58,7 @@ class TestToNative(MovesTestCase):
             self._wait_for_assert(
                 lambda host=host: self.assert_placement_agrees(host)
             )
-        self.assert_nothing_is_amiss()
+        self.assert_nothing_is_wrong()
         self.delete(self.server)
 
     def test_a_resize_that_is_reverted(self):

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import enum
+import functools
 from typing import NamedTuple
 
 from nova_accel.model import hardware
@@ -103,13 +104,17 @@ class Condition:
 
     def state(self, among: Iterable[State] = State) -> State:
         """The first of some states in which the unit is, FREE if in none."""
-        for state in among:
-            if all(
-                getattr(self, field) != getattr(GOOD, field)
-                for field in MEANINGS[state].bad
-            ):
-                return state
+        if self._bad:
+            for state in among:
+                if self._bad.issuperset(MEANINGS[state].bad):
+                    return state
         return State.FREE
+
+    @functools.cached_property
+    def _bad(self) -> frozenset[str]:
+        """The fields that differ from those of :data:`GOOD`."""
+        differing = vars(self).items() - vars(GOOD).items()
+        return frozenset(field for field, _value in differing)
 
     def reason(self, among: Iterable[State] = State) -> str | None:
         """Why no guest can have it, for administrators; None if one can."""

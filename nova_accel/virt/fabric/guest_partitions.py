@@ -138,14 +138,14 @@ class GuestPartitions(no_fabric.NoFabric):
                 partitions = self._list() or ()
             entries = self._journal.entries()
             found = fabric.repairs(partitions, entries, self._needed())
-            amiss = [
+            wrong = [
                 each
                 for entry in (*found.deactivate, *found.forget)
                 for each in self._deactivate_or_warn(entry)
             ]
-            amiss += [self._activate_again(entry) for entry in found.activate]
-            amiss += self._tell_foreign(found.foreign)
-            self._findings.put('partitions', amiss)
+            wrong += [self._activate_again(entry) for entry in found.activate]
+            wrong += self._tell_foreign(found.foreign)
+            self._findings.put('partitions', wrong)
 
     def watch(self) -> None:
         self._watch.begin()

@@ -69,7 +69,7 @@ class Seen:
 
 
 class Counting:
-    """Compares one host, and remembers what was amiss in the last pass.
+    """Compares one host, and remembers what was wrong in the last pass.
 
     :param service_host: the host's name in Nova's RPC
     """

@@ -66,7 +66,7 @@ class Reconciler:
     :param service_host: the host's name in Nova's RPC
     :param interval_s: seconds between two passes. While a move has bindings
         here, or clients have bound ARQs that nobody has come for, each call
-        compares the bindings. While something is amiss with a guest, each call
+        compares the bindings. While something is wrong with a guest, each call
         looks at it again
     :param hurry: has a report made soon
     """
@@ -221,9 +221,9 @@ class Reconciler:
     def _of_guests(
         self, host: binding_repairs.Host
     ) -> Iterator[finding.Finding]:
-        """Find what is amiss with guests, and was so a moment ago.
+        """Find what is wrong with guests, and was so a moment ago.
 
-        Nova's word is asked again only if something seems to be amiss.
+        Nova's word is asked again only if something seems to be wrong.
         """
         guests = guest_findings.Guests(
             self._guests.running(), self._guests.devices()
@@ -240,7 +240,7 @@ class Reconciler:
             if each.kind in guest_findings.SURE or each in suspected:
                 if each not in known:
                     LOG.warning(
-                        'Something is amiss with the guest of instance %s: %s',
+                        'Something is wrong with the guest of instance %s: %s',
                         each.instance_uuid,
                         each.words,
                         instance_uuid=each.instance_uuid,

@@ -108,7 +108,7 @@ class Cycle:
             try:
                 step()
             except exceptions.ServiceUnavailable as error:
-                # That is nothing amiss with the host.
+                # That is no fault of the host.
                 LOG.warning('%s, trying again later: %s', fault, error)
             except exceptions.AcceleratorError as error:
                 LOG.warning('%s, trying again later: %s', fault, error)

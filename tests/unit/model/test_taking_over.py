@@ -69,19 +69,19 @@ class TestChoose(testtools.TestCase):
         self.guest.remove('handle-1')
         found = self.choose()
         self.assertEqual(self.arqs[:1], found.arqs)
-        (amiss,) = found.findings
+        (wrong,) = found.findings
         self.assertEqual(
             (finding.Kind.NOT_TAKEN_OVER, SERVER, 'handle-1', False),
             (
-                amiss.kind,
-                amiss.instance_uuid,
-                amiss.device,
-                amiss.is_repaired,
+                wrong.kind,
+                wrong.instance_uuid,
+                wrong.device,
+                wrong.is_repaired,
             ),
         )
-        self.assertIn('the guest does not have handle-1', amiss.words)
-        self.assertIn('arq-1', amiss.words)
-        self.assertIn(f'reboot --hard {SERVER}', amiss.remedy)
+        self.assertIn('the guest does not have handle-1', wrong.words)
+        self.assertIn('arq-1', wrong.words)
+        self.assertIn(f'reboot --hard {SERVER}', wrong.remedy)
 
     def test_a_unit_of_several_functions(self):
         """The guest has to have all of them."""
@@ -110,9 +110,9 @@ class TestChoose(testtools.TestCase):
         del self.places['handle-0']
         found = self.choose()
         self.assertEqual(self.arqs[1:], found.arqs)
-        (amiss,) = found.findings
-        self.assertIn('does not offer it', amiss.words)
-        self.assertIn('0000:81:00.0', amiss.words)
+        (wrong,) = found.findings
+        self.assertIn('does not offer it', wrong.words)
+        self.assertIn('0000:81:00.0', wrong.words)
 
     def test_the_report_is_not_accepted_yet(self):
         self.places['handle-0'] = provider_layout.Place('ours', 'FPGA')

@@ -23,7 +23,7 @@ class TestColumns(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.simulated = simulated_fleet.SimulatedFleet(2000)
-        self.simulated.drift()
+        self.simulated.disagree()
 
     def join(self) -> fleet.Fleet:
         return fleet.join(

@@ -22,7 +22,7 @@ from nova_accel.testing import simulated_fleet
 
 
 class _List(commands.List):
-    """Shows drift of a simulated fleet, or its units."""
+    """Shows the findings of a simulated fleet, or its units."""
 
     simulated = simulated_fleet.SimulatedFleet(24)
     is_audit = True
@@ -57,15 +57,15 @@ class TestList(testtools.TestCase):
 
     def test_exit_status(self) -> None:
         self.assertEqual(0, self.run_command()[0])
-        drifted = simulated_fleet.SimulatedFleet(24)
-        del drifted.servers[next(iter(drifted.servers))]
+        wrong = simulated_fleet.SimulatedFleet(24)
+        del wrong.servers[next(iter(wrong.servers))]
         for arguments in ((), ('--json',)):
-            status, text = self.run_command(*arguments, simulated=drifted)
+            status, text = self.run_command(*arguments, simulated=wrong)
             self.assertEqual(commands.WRONG, status)
             self.assertIn('leak', text)
             self.assertEqual(
                 0,
-                self.run_command(
-                    *arguments, simulated=drifted, is_audit=False
-                )[0],
+                self.run_command(*arguments, simulated=wrong, is_audit=False)[
+                    0
+                ],
             )

@@ -160,10 +160,10 @@ class TestDraw(testtools.TestCase):
 
     def test_drift(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)
-        simulated.drift()
+        simulated.disagree()
         found = self.draw(simulated)
         self.assertIn('Where the sources disagree: 8', found.text)
-        for kind, whose in simulated.drifted.items():
+        for kind, whose in simulated.made.items():
             self.assertIn(kind, found.text)
             self.assertIn(whose, found.titles())
         outlined = {
@@ -298,7 +298,7 @@ class TestScreenshots(testtools.TestCase):
 
     def test_light_and_dark(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)
-        simulated.drift()
+        simulated.disagree()
         text = fleet_map.draw(join(simulated), NOW)
         page = self.directory / 'fleet-map.html'
         # A browser shows no closed host's table.

@@ -119,7 +119,7 @@ def guest_killed(evidence: registry.Evidence) -> None:
     """A guest that is removed without Nova is named, until it is back."""
     with real_servers.server(evidence, *real_servers.MDEVS) as server:
         server.sees(real_servers.MDEVS_SEEN)
-        registry.expect(not _findings(server.id), 'something is amiss before')
+        registry.expect(not _findings(server.id), 'something is wrong before')
         machine.A.run(
             f'virsh -q destroy {server.id} && virsh -q undefine {server.id}'
         )
@@ -152,7 +152,7 @@ def guest_killed(evidence: registry.Evidence) -> None:
 
 
 def _findings(instance_uuid: str) -> list[dict[str, str]]:
-    """What hosts have found amiss with a server."""
+    """What hosts have found wrong with a server."""
     fleet = processes.run(
         [
             settings.BIN / 'nova-accel-manage',

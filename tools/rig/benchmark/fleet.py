@@ -53,11 +53,11 @@ def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
 def measure(devices: int) -> dict[str, Any]:
     """CPU times in seconds, the least of five times.
 
-    One drift and one finding of each kind are in the fleet, so it has 400
-    devices at least.
+    Sources disagree in each way, and hosts have found something of each kind,
+    so the fleet has 400 devices at least.
     """
     simulated = simulated_fleet.SimulatedFleet(devices)
-    simulated.drift()
+    simulated.disagree()
     simulated.find()
     join_s, joined = _timed(
         lambda: fleet.join(simulated.ours, simulated.nova, simulated.placement)
@@ -67,8 +67,8 @@ def measure(devices: int) -> dict[str, Any]:
     return {
         'devices': devices,
         'units': len(simulated.units),
-        'drifts': len(joined.compared),
-        'findings': len(joined.reported),
+        'compared': len(joined.compared),
+        'reported': len(joined.reported),
         'join_s': round(join_s, 3),
         'draw_s': round(draw_s, 3),
         'bytes': len(text.encode()),

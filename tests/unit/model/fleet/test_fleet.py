@@ -186,7 +186,7 @@ class TestJoin(testtools.TestCase):
 
 
 class TestLargeFleet(testtools.TestCase):
-    """2,000 devices, with one drift of each kind."""
+    """2,000 devices, with one disagreement of each kind."""
 
     def test_all_are_found_and_none_is_false(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)
@@ -196,18 +196,18 @@ class TestLargeFleet(testtools.TestCase):
                 simulated.ours, simulated.nova, simulated.placement
             ).compared,
         )
-        simulated.drift()
+        simulated.disagree()
         found = fleet.join(simulated.ours, simulated.nova, simulated.placement)
         self.assertEqual(2000, len({row.device.uuid for row in found.rows}))
         self.assertEqual(
-            sorted(simulated.drifted.items()),
+            sorted(simulated.made.items()),
             [(each.kind, each.whose) for each in found.compared],
         )
-        self.assertEqual({*disagreement.Kind}, {*simulated.drifted})
+        self.assertEqual({*disagreement.Kind}, {*simulated.made})
 
     def test_without_placement(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)
-        simulated.drift()
+        simulated.disagree()
         found = fleet.join(simulated.ours, simulated.nova)
         self.assertEqual(
             {*disagreement.Kind}

@@ -26,9 +26,9 @@ from nova_accel.testing import simulated_fleet
 _SIMULATED = simulated_fleet.SimulatedFleet(48)
 
 
-def _drifted() -> fleet_sources.Ours:
+def _disagreeing() -> fleet_sources.Ours:
     found = simulated_fleet.SimulatedFleet(2000)
-    found.drift()
+    found.disagree()
     return found.ours
 
 
@@ -42,14 +42,14 @@ def _sorted(ours: fleet_sources.Ours) -> fleet_sources.Ours:
 
 class TestWire(testtools.TestCase):
     def test_what_is_sent_arrives(self) -> None:
-        ours = _drifted()
+        ours = _disagreeing()
         self.assertNotEqual([], ours.unheld)
         self.assertEqual(
             _sorted(ours), _sorted(fleet_wire.from_json(_sent(ours)))
         )
 
     def test_findings_arrive(self) -> None:
-        ours = _drifted()
+        ours = _disagreeing()
         since = datetime.datetime(2026, 5, 1, 12, 30, tzinfo=datetime.UTC)
         found = [
             finding.Finding(

@@ -643,7 +643,7 @@ class TestFindings(planted.ReconcileTestCase):
         self.nova.calls.clear()
         self.repair()
         self.assertEqual({}, self.found())
-        # A second look at Nova is for what seems to be amiss.
+        # A second look at Nova is for what seems to be wrong.
         self.assertEqual(1, self.nova.calls.count('InstanceList.get_by_host'))
 
     def test_a_guest_that_is_gone_until_it_is_back(self):
@@ -659,7 +659,7 @@ class TestFindings(planted.ReconcileTestCase):
         for _again in range(2):
             self.reconciler.run()
         self.assertEqual(told, self.found())
-        self.assertEqual(1, self.log.output.count('is amiss'))
+        self.assertEqual(1, self.log.output.count('is wrong'))
         self.assertEqual(before, self.everything())
         self.connection.defineXML(definition).create()
         # Each cycle looks at it, and the next pass is far away.

@@ -113,14 +113,14 @@ class TestTakingOver(TakingOverTestCase):
         server = self.imported(amount=2)
         self.relist()
         self.assertEqual(({ACTIVE}, {'active', None}), self.roles(server))
-        (amiss,) = self.found()
-        self.assertEqual(server.uuid, amiss.instance_uuid)
+        (wrong,) = self.found()
+        self.assertEqual(server.uuid, wrong.instance_uuid)
         # Neither the next cycles nor the comparison take it away.
         for _again in range(2):
             self.run_cycle()
             self.repair()
         self.assertEqual(({ACTIVE}, {'active', None}), self.roles(server))
-        self.assertEqual([amiss], self.found())
+        self.assertEqual([wrong], self.found())
         self.host.os_acc.unplug({'uuid': server.uuid})
         client_arqs.delete_by_instance(server.uuid)
         self.run_cycle()
@@ -202,8 +202,8 @@ class TestTakingOver(TakingOverTestCase):
         )
         self.relist()
         self.assertEqual((set(), {None}), self.roles(server))
-        (amiss,) = self.found()
-        self.assertIn(f'instance {other.uuid} has it', amiss.words)
+        (wrong,) = self.found()
+        self.assertIn(f'instance {other.uuid} has it', wrong.words)
 
     def test_a_mediated_device_of_another_service(self):
         """It is offered before it is taken over, and given back at the end."""

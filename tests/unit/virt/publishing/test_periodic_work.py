@@ -127,7 +127,7 @@ class TestCycle(testtools.TestCase):
         for name, error in zip(names, errors, strict=True):
             self.assertIn(f'Not {name}, trying again later', self.log.output)
             self.assertIn(str(error), self.log.output)
-        # A service that does not answer is nothing amiss with the host.
+        # A service that does not answer is no fault of the host.
         self.assertEqual(
             {
                 (

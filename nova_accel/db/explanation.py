@@ -14,10 +14,8 @@
 """The units of resource classes on all hosts, and why some are not free."""
 
 from collections.abc import Collection
-from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -25,7 +23,6 @@ from nova_accel import conf
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.db.rows import typed
 from nova_accel.model import explanation
 from nova_accel.model.units import unit_state
 
@@ -37,19 +34,6 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 
-class _Deployable(TypedDict):
-    uuid: str
-    rp_uuid: str
-    resource_class: str
-    traits: list[str]
-    device_uuid: str
-    hostname: str
-    status: str
-    fault: str | None
-    link_sets: list[str]
-    is_silent: bool
-
-
 @engine.retried
 def get_page(
     resource_classes: Collection[str],
@@ -57,10 +41,9 @@ def get_page(
     after: str | None = None,
     hostname: str | None = None,
 ) -> tuple[list[str], list[explanation.Units]]:
-    """The units of the classes that some hosts report.
+    """The units of the classes on some hosts, by two statements.
 
-    A deployable without units has one entry with the amount 0. It takes three
-    statements.
+    A deployable without units has one entry with the amount 0.
 
     :param limit: the number of hosts
     :param after: the host before the first one
@@ -96,57 +79,57 @@ def _read(
     connection: sa.Connection, *wanted: sa.ColumnElement[bool]
 ) -> list[explanation.Units]:
     """The units of the deployables that are wanted."""
-    deployables = {
-        row['uuid']: row
-        for row in typed.rows(
-            _Deployable,
-            connection.execute(
-                sa.select(
-                    _DEPLOYABLES.c.uuid,
-                    _DEPLOYABLES.c.rp_uuid,
-                    _DEPLOYABLES.c.resource_class,
-                    _DEPLOYABLES.c.traits,
-                    _DEPLOYABLES.c.device_uuid,
-                    _DEVICES.c.hostname,
-                    _DEVICES.c.status,
-                    _DEVICES.c.fault,
-                    _DEVICES.c.link_sets,
-                    host.is_silent(CONF.nova_accel.host_silence_s).label(
-                        'is_silent'
-                    ),
-                )
-                .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
-                .where(*wanted)
-                .order_by(_DEPLOYABLES.c.id)
-            ),
+    counted = _count(wanted).subquery('counted')
+    rows = connection.execute(
+        sa.select(
+            _DEVICES.c.hostname,
+            _DEPLOYABLES.c.rp_uuid,
+            _DEPLOYABLES.c.resource_class,
+            _DEPLOYABLES.c.traits,
+            _DEPLOYABLES.c.device_uuid,
+            host.is_silent(CONF.nova_accel.host_silence_s),
+            _DEVICES.c.link_sets,
+            sa.func.coalesce(counted.c.amount, 0),
+            _DEVICES.c.status,
+            _DEVICES.c.fault,
+            counted.c.is_clean,
+            counted.c.unclean_reason,
+            counted.c.is_held,
         )
-    }
-    return _all_units(deployables, connection.execute(_count(wanted)).all())
-
-
-def _all_units(
-    deployables: Mapping[str, _Deployable], counted: Sequence[sa.Row[Any]]
-) -> list[explanation.Units]:
-    found = [
-        _units(deployable, None, 0) for deployable in deployables.values()
-    ]
-    for uuid, *facts, amount in counted:
-        # A deployable may have come between the two statements.
-        if uuid in deployables:
-            deployable = deployables[uuid]
-            found.append(
-                _units(
-                    deployable,
-                    unit_state.Condition(
-                        True,
-                        deployable['status'],
-                        deployable['fault'],
-                        *facts,
-                    ).reason(),
-                    amount,
-                )
+        .select_from(
+            _DEPLOYABLES.join(_DEVICES)
+            .join(_HOSTS)
+            .outerjoin(
+                counted, counted.c.deployable_uuid == _DEPLOYABLES.c.uuid
             )
-    return found
+        )
+        .where(*wanted)
+        .order_by(_DEPLOYABLES.c.id)
+    )
+    return [
+        explanation.Units(
+            hostname,
+            rp_uuid,
+            resource_class,
+            frozenset(traits),
+            device_uuid,
+            bool(is_silent),
+            unit_state.Condition(True, *facts).reason() if amount else None,
+            amount,
+            tuple(link_sets),
+        )
+        for (
+            hostname,
+            rp_uuid,
+            resource_class,
+            traits,
+            device_uuid,
+            is_silent,
+            link_sets,
+            amount,
+            *facts,
+        ) in rows
+    ]
 
 
 def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
@@ -158,24 +141,8 @@ def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
         _HANDLES.c.arq_uuid.is_not(None).label('is_held'),
     )
     return (
-        sa.select(*alike, sa.func.count())
+        sa.select(*alike, sa.func.count().label('amount'))
         .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
         .where(*wanted, _HANDLES.c.present)
         .group_by(*alike)
-    )
-
-
-def _units(
-    deployable: _Deployable, why_not_free: str | None, amount: int
-) -> explanation.Units:
-    return explanation.Units(
-        hostname=deployable['hostname'],
-        rp_uuid=deployable['rp_uuid'],
-        resource_class=deployable['resource_class'],
-        traits=frozenset(deployable['traits']),
-        device_uuid=deployable['device_uuid'],
-        is_silent=bool(deployable['is_silent']),
-        why_not_free=why_not_free,
-        amount=amount,
-        link_sets=tuple(deployable['link_sets']),
     )

@@ -44,88 +44,73 @@ def compare_counts(
         for consumer, resources in consumers.items()
         for name, amount in resources.items()
     }
-    hostnames = {device.uuid: device.hostname for device in ours.devices}
     of_provider: defaultdict[str, list[fleet_sources.Unit]] = defaultdict(list)
     for unit in ours.units:
         of_provider[unit.rp_uuid].append(unit)
+    hostnames = {device.uuid: device.hostname for device in ours.devices}
     for key in sorted({*held, *counted}):
         rp_uuid, consumer, _name = key
-        units, amount = held.get(key, ()), counted.get(key, 0)
-        if (
-            len(units) == amount
-            or rp_uuid not in placement.allocations
-            or rp_uuid not in of_provider
-            or consumer in told
-            or _is_unsettled(nova, consumer)
-        ):
-            continue
         there = of_provider[rp_uuid]
-        hostname = hostnames[there[0].device_uuid]
-        if amount < len(units):
-            yield _uncounted(hostname, key, units, amount)
-        else:
-            yield _overcounted(
-                hostname, key, units, amount, there, consumer in nova.servers
+        server = nova.servers.get(consumer)
+        if (
+            there
+            and rp_uuid in placement.allocations
+            and consumer not in told
+            and consumer not in nova.consumers
+            and (server is None or server.is_settled)
+        ):
+            hostname = hostnames[there[0].device_uuid]
+            yield from _compare_count(
+                hostname,
+                key,
+                held.get(key, ()),
+                counted.get(key, 0),
+                there,
+                server is not None,
             )
 
 
-def _is_unsettled(nova: fleet_sources.Nova, consumer: str) -> bool:
-    """Whether an unfinished operation of Nova may explain everything."""
-    server = nova.servers.get(consumer)
-    return consumer in nova.consumers or (
-        server is not None and not server.is_settled
-    )
-
-
-def _uncounted(
-    hostname: str,
-    key: Key,
-    units: Sequence[fleet_sources.Unit],
-    amount: int,
-) -> finding.Finding:
-    _rp_uuid, consumer, name = key
-    return disagreement.make(
-        disagreement.Kind.UNCOUNTED,
-        hostname,
-        consumer,
-        units,
-        _bound(units, name),
-        f'Placement counts {amount}',
-        'none, if the host reports: it reserves the unit, and has it '
-        'allocated again; otherwise migrate or delete the server',
-    )
-
-
-def _overcounted(
+def _compare_count(
     hostname: str,
     key: Key,
     units: Sequence[fleet_sources.Unit],
     amount: int,
     of_provider: Sequence[fleet_sources.Unit],
     exists: bool,
-) -> finding.Finding:
-    """:param exists: whether the consumer is a server"""
+) -> Iterator[finding.Finding]:
+    """Compare the units of a consumer with their number in Placement.
+
+    :param of_provider: all units of the provider
+    :param exists: whether the consumer is a server
+    """
     _rp_uuid, consumer, name = key
-    is_one_device = len({unit.device_uuid for unit in of_provider}) == 1
-    return disagreement.make(
-        disagreement.Kind.OVERCOUNTED,
-        hostname,
-        consumer,
-        # Nobody knows which device of a pool is meant.
-        units or (of_provider if is_one_device else ()),
-        f'Placement counts {amount} {name}',
-        _bound(units, name) if exists else 'Nova has no such server',
-        (
+    bound = f'{len(units)} {name} {disagreement.are(len(units))} bound'
+    if amount < len(units):
+        yield disagreement.make(
+            disagreement.Kind.UNCOUNTED,
+            hostname,
+            consumer,
+            units,
+            bound,
+            f'Placement counts {amount}',
+            'none, if the host reports: it reserves the unit, and has it '
+            'allocated again; otherwise migrate or delete the server',
+        )
+    elif amount > len(units):
+        devices = {unit.device_uuid for unit in of_provider}
+        yield disagreement.make(
+            disagreement.Kind.OVERCOUNTED,
+            hostname,
+            consumer,
+            # Nobody knows which device of a pool is meant.
+            units or (of_provider if len(devices) == 1 else ()),
+            f'Placement counts {amount} {name}',
+            bound if exists else 'Nova has no such server',
             'rebuild or delete the server'
             if exists
             else 'none, if the host reports: it takes them away; '
-            'otherwise nova-manage placement audit --delete'
-        ),
-    )
-
-
-def _bound(units: Sequence[fleet_sources.Unit], name: str) -> str:
-    return f'{len(units)} {name} {disagreement.are(len(units))} bound'
+            'otherwise nova-manage placement audit --delete',
+        )
 
 
 def find_nobodys(

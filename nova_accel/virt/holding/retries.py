@@ -51,7 +51,7 @@ class Try:
     """How a step has ended.
 
     ``fault`` says why it failed. It is None, too, if another service did not
-    answer: that is nothing amiss with the host.
+    answer: that is no fault of the host.
     """
 
     def __init__(self) -> None:
@@ -65,9 +65,9 @@ class Try:
         instance_uuid: str | None = None,
         device: str | None = None,
     ) -> list[finding.Finding]:
-        """The finding of what was amiss: repaired, if the step is done.
+        """The finding of what was wrong: repaired, if the step is done.
 
-        :param words: what was amiss, and what the step does about it
+        :param words: what was wrong, and what the step does about it
         """
         if not self.is_done:
             if self.fault is None:
@@ -185,7 +185,7 @@ class Releases:
         """Log a release that fails, and leave it for the next time.
 
         It is a finding until it succeeds. An API that does not answer is
-        nothing amiss with the host.
+        no fault of the host.
         """
         with retry_later(
             f'The accelerators of instance {instance_uuid} ({role}) are not '

@@ -251,12 +251,12 @@ class TestDestroyLeft(LeftTestCase):
                 'nova_accel.testing.libvirt.MediatedDevice.destroy', refuse
             )
         )
-        (amiss,) = self.unused.destroy_left({stuck, other})
+        (wrong,) = self.unused.destroy_left({stuck, other})
         self.assertEqual(
             (finding.Kind.MDEV, stuck, False),
-            (amiss.kind, amiss.device, amiss.is_repaired),
+            (wrong.kind, wrong.device, wrong.is_repaired),
         )
-        self.assertIn('the device is stuck', amiss.words)
+        self.assertIn('the device is stuck', wrong.words)
         self.assertIn(stuck, self.mdevs())
         self.assertNotIn(other, self.mdevs())
 

@@ -28,8 +28,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 from typing import Self
 
+from nova_accel import reason
 from nova_accel.i18n import _
-from nova_accel.model import reason
 
 
 class AcceleratorError(Exception):

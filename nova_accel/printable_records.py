@@ -22,7 +22,7 @@ service writes its log. The records of other packages stay as they are.
 import logging
 from typing import Any
 
-from nova_accel.model import reason
+from nova_accel import reason
 
 _LOGGERS = f'{__name__.partition(".")[0]}.'
 

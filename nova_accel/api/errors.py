@@ -32,10 +32,10 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.api import caller
 from nova_accel.api import policy
 from nova_accel.api.policies import host as policies
-from nova_accel.model import reason
 
 LOG = logging.getLogger(__name__)
 

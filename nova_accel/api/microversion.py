@@ -22,8 +22,8 @@ from oslo_log import log as logging
 import webob
 import webob.exc
 
+from nova_accel import reason
 from nova_accel.api import errors
-from nova_accel.model import reason
 
 LOG = logging.getLogger(__name__)
 

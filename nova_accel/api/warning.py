@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 import webob
 
-from nova_accel.model import reason
+from nova_accel import reason
 
 #: The longest text, in characters, so that no proxy refuses the answer.
 _MAX_LENGTH = 500

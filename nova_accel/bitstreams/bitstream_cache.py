@@ -39,7 +39,7 @@ import uuid
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 from nova_accel.state import durable_file
 
 LOG = logging.getLogger(__name__)

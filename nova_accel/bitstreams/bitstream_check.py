@@ -27,7 +27,7 @@ from nova import utils as nova_utils
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import signing
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 
 #: The values of Glance's ``[DEFAULT] hashing_algorithm`` that are strong
 #: enough.

@@ -31,7 +31,7 @@ from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

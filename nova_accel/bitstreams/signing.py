@@ -24,7 +24,7 @@ from cursive import signature_utils
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 
 CONF = conf.CONF
 

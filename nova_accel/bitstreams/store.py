@@ -30,10 +30,10 @@ from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import bitstream_check
 from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import signing
-from nova_accel.model import bitstream_choice
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import hardware
-from nova_accel.model import programmable
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import bitstream_choice
+from nova_accel.model.fpga import fpga_bitstream
 from nova_accel.state import durable_file
 
 CONF = conf.CONF
@@ -87,7 +87,8 @@ class Store:
         """The bitstream that meets the request and fits.
 
         :param context: the caller's context; only bitstreams that the caller
-            may see are found, see :mod:`nova_accel.model.bitstream_choice`
+            may see are found, see
+            :mod:`nova_accel.model.fpga.bitstream_choice`
         :raises BitstreamNotFound: there is none, or several have the function;
             the text lists the candidates.
         :raises BitstreamRefused: the bitstream named by its id does not fit,

@@ -30,18 +30,18 @@ from keystoneauth1 import plugin as ks_plugin
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.client import refusal
 from nova_accel.client import report_contract
 from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
 from nova_accel.model import decoding
-from nova_accel.model import device_profile
 from nova_accel.model import host_binding
-from nova_accel.model import programming_record
-from nova_accel.model import provider_allocation
-from nova_accel.model import reason
 from nova_accel.model import report_parts
 from nova_accel.model import standing_orders
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import provider_allocation
 
 CONF = conf.CONF
 
@@ -140,7 +140,8 @@ class AcceleratorApi:
         :param service_host: the host's name in Nova's RPC
         :param digest: the digest of devices and findings; unchanged ones are
             not sent again, which costs the API one statement
-        :param devices: see :meth:`nova_accel.model.hardware.Device.to_report`
+        :param devices: see
+            :meth:`nova_accel.model.devices.hardware.Device.to_report`
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
         :param findings: see :func:`nova_accel.model.finding.told`

@@ -30,7 +30,7 @@ from nova.scheduler.client import report
 
 from nova_accel import exceptions
 from nova_accel.client import servers
-from nova_accel.model import counted
+from nova_accel.model.providers import counted
 
 #: Provider uuid -> resource class -> amount.
 Resources = counted.Resources

@@ -26,9 +26,9 @@ from nova.scheduler import utils
 import oslo_messaging
 
 from nova_accel import exceptions
-from nova_accel.model import counted
 from nova_accel.model import nova_server
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.providers import counted
 
 
 def of_host(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from oslo_upgradecheck import upgradecheck
 
-from nova_accel.model import reason
+from nova_accel import reason
 
 #: How many names a line has.
 _MOST_NAMES = 10

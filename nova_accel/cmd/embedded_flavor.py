@@ -31,9 +31,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
-from nova_accel.model import device_profile
-from nova_accel.model import flavor_key
 from nova_accel.model import nova_server
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import flavor_key
 
 _EXTRA = models.InstanceExtra
 _INSTANCE = models.Instance
@@ -62,8 +62,8 @@ def change_key(uuid: str, key: str) -> bool:
     repeated.
 
     :param uuid: the server's
-    :param key: :data:`nova_accel.model.device_profile.FLAVOR_KEY` or
-        :data:`nova_accel.model.device_profile.CYBORG_FLAVOR_KEY`
+    :param key: :data:`nova_accel.model.profiles.device_profile.FLAVOR_KEY` or
+        :data:`nova_accel.model.profiles.device_profile.CYBORG_FLAVOR_KEY`
     :returns: whether anything had to be changed
     :raises NotFound: there is no such server.
     :raises InvalidRequest: it asks for no accelerators.

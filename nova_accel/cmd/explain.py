@@ -18,8 +18,8 @@ import itertools
 
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import explanation as explanation_db
-from nova_accel.model import device_profile
-from nova_accel.model import explanation
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import explanation
 from nova_accel.overview import explaining
 
 #: How many hosts are read at a time.

@@ -21,7 +21,7 @@ from oslo_upgradecheck import upgradecheck
 from nova_accel.cmd import check_result
 from nova_accel.db import device
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.model import flavor_advice
+from nova_accel.model.profiles import flavor_advice
 
 
 def check_addresses() -> upgradecheck.Result:

@@ -27,9 +27,9 @@ from nova_accel.cmd import cells
 from nova_accel.cmd import configuration_fault
 from nova_accel.cmd.cyborg import cyborg_database
 from nova_accel.cmd.cyborg import steps
-from nova_accel.model import extra_specs
 from nova_accel.model.cyborg import mapping
 from nova_accel.model.cyborg import snapshot
+from nova_accel.model.profiles import extra_specs
 from nova_accel.overview import answering
 from nova_accel.overview import printing
 from nova_accel.state import durable_file

@@ -17,7 +17,7 @@ from importlib import metadata
 from oslo_upgradecheck import upgradecheck
 
 from nova_accel.cmd import check_result
-from nova_accel.model import nova_faults
+from nova_accel.model.profiles import nova_faults
 
 
 def check_release() -> upgradecheck.Result:

@@ -17,7 +17,7 @@ import argparse
 from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import embedded_flavor
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.overview import answering
 from nova_accel.overview import printing
 

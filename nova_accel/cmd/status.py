@@ -25,6 +25,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.cmd import cells
 from nova_accel.cmd import check_result
 from nova_accel.cmd import flavors_check
@@ -33,7 +34,6 @@ from nova_accel.cmd import hosts_check
 from nova_accel.cmd import nova_check
 from nova_accel.cmd import placement_check
 from nova_accel.db import migration
-from nova_accel.model import reason
 
 CONF = conf.CONF
 

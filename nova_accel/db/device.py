@@ -24,8 +24,8 @@ from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import unit_states
-from nova_accel.model import hardware
 from nova_accel.model import paging
+from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
 
 _HOSTS = schema.HOSTS

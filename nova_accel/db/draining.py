@@ -29,7 +29,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import typed
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES

@@ -23,7 +23,7 @@ from nova_accel import conf
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.model import explanation
+from nova_accel.model.units import explanation
 from nova_accel.model.units import unit_state
 
 CONF = conf.CONF

@@ -81,8 +81,8 @@ def report(
     """Note what devices a host has, and tell it what to do.
 
     :param devices: in the form of
-        :meth:`nova_accel.model.hardware.Device.to_report`; any other device of
-        the host is gone. None if nothing has changed
+        :meth:`nova_accel.model.devices.hardware.Device.to_report`; any other
+        device of the host is gone. None if nothing has changed
     :param digest: a text that differs when the devices or findings differ
     :param orders_seen: the revision of the orders that the host knows
     :param contract: the one that the report keeps to

@@ -40,11 +40,11 @@ from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
 from nova_accel.db.rows import project_quota
 from nova_accel.model import arq_types
-from nova_accel.model import device_profile
-from nova_accel.model import group_division
 from nova_accel.model import host_binding
-from nova_accel.model import matching
-from nova_accel.model import provider_allocation
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import group_division
+from nova_accel.model.profiles import matching
+from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.units import handle_stock
 
 _ARQS = schema.ARQS

@@ -28,7 +28,7 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import pages
 from nova_accel.model import paging
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 
 CONF = conf.CONF
 

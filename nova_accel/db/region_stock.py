@@ -25,8 +25,8 @@ from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
-from nova_accel.model import region_contents
-from nova_accel.model.units import stocking
+from nova_accel.model.fpga import region_contents
+from nova_accel.model.fpga import stocking
 
 _TABLE = schema.STOCK_ORDERS
 _HOSTS = schema.HOSTS

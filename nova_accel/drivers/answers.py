@@ -33,9 +33,9 @@ from typing import Any
 from nova_accel.drivers import base
 from nova_accel.host import pci_function
 from nova_accel.model import bounds
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 #: The longest text in which a region says what it holds, in characters. A file
 #: in sysfs has one page.

@@ -29,9 +29,9 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
-from nova_accel.model import programmable
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
 
 
 class Driver(abc.ABC):

@@ -40,7 +40,7 @@ from typing import Any
 
 from nova_accel import conf
 from nova_accel.drivers import catalogue_file
-from nova_accel.model import subsystem
+from nova_accel.model.devices import subsystem
 
 CONF = conf.CONF
 

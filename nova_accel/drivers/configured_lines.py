@@ -23,8 +23,8 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
-from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.model.devices import device_spec
 
 CONF = conf.CONF
 

@@ -22,10 +22,10 @@ from nova_accel.drivers import catalogue
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_classes
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 # A value in the Vital Product Data of a ConnectX-7 that connects a host to the
 # NVSwitches of an HGX B200 or B300. Its ids are those of a network card. See

@@ -19,8 +19,8 @@ from oslo_concurrency import processutils
 
 from nova_accel import exceptions
 from nova_accel import privileged
-from nova_accel.model import hardware
-from nova_accel.model import programmable
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
 from nova_accel.privileged import vendor_tool
 
 

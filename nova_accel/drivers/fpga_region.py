@@ -24,9 +24,9 @@ from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
-from nova_accel.model import programmable
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
 from nova_accel.privileged import fpga as privileged_fpga
 
 # The driver of a card while a guest has it whole.

@@ -19,9 +19,9 @@ from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 _VENDORS = {'8086': 'Intel', '1002': 'AMD'}
 

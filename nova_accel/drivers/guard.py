@@ -28,15 +28,15 @@ from typing import Any
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.drivers import answers
 from nova_accel.drivers import base
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
-from nova_accel.model import programmable
-from nova_accel.model import reason
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
 
 LOG = logging.getLogger(__name__)
 

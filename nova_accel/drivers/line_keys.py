@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 
 
 def check(

@@ -29,9 +29,9 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 # More units than any card makes: how far our existing ones are searched for.
 _MOST_UNITS = 256

@@ -27,10 +27,10 @@ from nova_accel.host import pci_function
 from nova_accel.host import vfio_denylist
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 #: The driver that libvirt binds if the kernel has no vendor's driver for the
 #: function.

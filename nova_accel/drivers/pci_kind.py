@@ -20,8 +20,8 @@ from nova_accel import exceptions
 from nova_accel.drivers import pci
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 
 class PciKindDriver(pci.PciDriver):

@@ -23,10 +23,10 @@ from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 from nova_accel.privileged import qat as privileged_qat
 
 #: How many seconds a card's answer counts for all of its virtual functions.

@@ -26,10 +26,10 @@ from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
-from nova_accel.model import bitstream_format
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import programmable
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import bitstream_format
 from nova_accel.privileged import fpga as privileged_fpga
 
 # The kernel's xclbinuuid of a card without an image.

@@ -26,9 +26,9 @@ from nova_accel import exceptions
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 
 #: The greatest domain of the 16 bits that QEMU takes.
 _LAST_DOMAIN = 0xFFFF

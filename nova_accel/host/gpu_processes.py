@@ -33,10 +33,10 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel import privileged
+from nova_accel import reason
 from nova_accel.host import sysfs_tree
-from nova_accel.model import host_uses
 from nova_accel.model import pci_address
-from nova_accel.model import reason
+from nova_accel.model.devices import host_uses
 from nova_accel.privileged import gpu_nodes
 
 LOG = logging.getLogger(__name__)

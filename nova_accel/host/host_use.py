@@ -33,8 +33,8 @@ from nova_accel.host import answering
 from nova_accel.host import class_members
 from nova_accel.host import gpu_processes
 from nova_accel.host import sysfs_tree
-from nova_accel.model import host_uses
 from nova_accel.model import pci_address
+from nova_accel.model.devices import host_uses
 
 _IFF_UP = 1
 

@@ -21,10 +21,10 @@ from nova_accel.host import nova_passthrough
 from nova_accel.host import nova_providers
 from nova_accel.host import nova_vgpus
 from nova_accel.host import pci_function
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import provider_layout
+from nova_accel.model.devices import hardware
+from nova_accel.model.providers import provider_layout
 
 
 class NovaClaims:

@@ -22,7 +22,7 @@ from nova.compute import provider_config
 
 from nova_accel import conf
 from nova_accel.model import naming
-from nova_accel.model import provider_layout
+from nova_accel.model.providers import provider_layout
 
 CONF = conf.CONF
 

@@ -35,10 +35,10 @@ from lxml import etree
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.host import sysfs_tree
+from nova_accel.model import link_sets
 from nova_accel.model import pci_address
-from nova_accel.model import reason
-from nova_accel.model.links import link_sets
 from nova_accel.privileged import vendor_tool
 
 LOG = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from nova.virt.libvirt import config as vconfig
 
 from nova_accel import exceptions
 from nova_accel.model import pci_address
-from nova_accel.model import subsystem as subsystems
+from nova_accel.model.devices import subsystem as subsystems
 
 # The PCI classes of bridges on the path to a device: host bridges, and bridges
 # between buses, including root ports (PCI Code and ID Assignment

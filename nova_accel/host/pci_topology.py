@@ -15,8 +15,8 @@
 from nova_accel import exceptions
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
-from nova_accel.model.links import pci_memory
-from nova_accel.model.links import pci_path
+from nova_accel.model.devices import pci_memory
+from nova_accel.model.devices import pci_path
 
 
 def path(

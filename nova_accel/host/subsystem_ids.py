@@ -18,7 +18,7 @@ import dataclasses
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
-from nova_accel.model import subsystem
+from nova_accel.model.devices import subsystem
 
 
 def added(

@@ -31,8 +31,8 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel import privileged
+from nova_accel import reason
 from nova_accel.model import pci_address
-from nova_accel.model import reason
 from nova_accel.privileged import pci_attributes
 
 LOG = logging.getLogger(__name__)

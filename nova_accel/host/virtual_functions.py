@@ -29,7 +29,7 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 
 LOG = logging.getLogger(__name__)
 

@@ -25,12 +25,12 @@ from importlib import metadata
 
 from prometheus_client import core
 
+from nova_accel import reason
 from nova_accel.metrics import dcgm
 from nova_accel.model import arq_types
-from nova_accel.model import failure_cause
 from nova_accel.model import finding
-from nova_accel.model import reason
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import failure_cause
 from nova_accel.model.units import unit_state
 
 _Numbers = fleet_numbers.Numbers

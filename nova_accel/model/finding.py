@@ -25,8 +25,8 @@ import enum
 import re
 from typing import Any
 
+from nova_accel import reason
 from nova_accel.model import bounds
-from nova_accel.model import reason
 
 
 class Kind(enum.StrEnum):

@@ -142,7 +142,7 @@ def vgpu_traits(
 def link_trait(kind: str, size: int) -> str:
     """``CUSTOM_NOVA_ACCEL_<KIND>_<SIZE>``: gives so many joined devices.
 
-    :param kind: a :class:`nova_accel.model.links.link_sets.Kind`
+    :param kind: a :class:`nova_accel.model.link_sets.Kind`
     """
     return custom_trait(
         OWNERSHIP_TRAIT.removeprefix('CUSTOM_'), kind, str(size)

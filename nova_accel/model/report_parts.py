@@ -29,7 +29,8 @@ def split(
 ) -> list[list[Mapping[str, Any]]]:
     """The parts, in the order of the devices; at least one.
 
-    :param devices: as from :meth:`nova_accel.model.hardware.Device.to_report`
+    :param devices: as from
+        :meth:`nova_accel.model.devices.hardware.Device.to_report`
     """
     parts: list[list[Mapping[str, Any]]] = [[]]
     length = 0

@@ -23,7 +23,7 @@ from urllib import parse
 from keystoneauth1 import adapter as ks_adapter
 from osc_lib import exceptions
 
-from nova_accel.model import reason
+from nova_accel import reason
 
 _MICROVERSION = '2.4'
 

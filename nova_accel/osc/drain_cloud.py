@@ -23,8 +23,8 @@ from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
 from osc_lib import exceptions
 
-from nova_accel.model import device_profile
 from nova_accel.model.fleet import draining
+from nova_accel.model.profiles import device_profile
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import nova_calls
 

@@ -17,7 +17,7 @@ from typing import Any
 from keystoneauth1 import adapter as ks_adapter
 from osc_lib import exceptions
 
-from nova_accel.model import reason
+from nova_accel import reason
 
 #: With the details of the events of an action, and who has begun a migration.
 MICROVERSION = '2.84'

@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import jinja2
 
+from nova_accel import reason
 from nova_accel.model import finding
-from nova_accel.model import reason
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
 

@@ -30,7 +30,7 @@ from cliff import command
 from cliff import lister
 from cliff import show
 
-from nova_accel.model import reason
+from nova_accel import reason
 
 
 class Unprintable(Exception):

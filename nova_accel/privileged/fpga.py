@@ -28,7 +28,7 @@ import tempfile
 import uuid
 
 from nova_accel import privileged
-from nova_accel.model import bitstream_format
+from nova_accel.model.fpga import bitstream_format
 from nova_accel.privileged import arguments
 from nova_accel.privileged import bitstream_file
 from nova_accel.privileged import offered
@@ -235,7 +235,7 @@ def _check_xclbin(path: pathlib.Path) -> None:
 
 
 def head(path: pathlib.Path) -> bytes:
-    """A file's first bytes, for :mod:`nova_accel.model.bitstream_format`.
+    """A file's first bytes, for :mod:`nova_accel.model.fpga.bitstream_format`.
 
     :raises OSError: it cannot be read.
     """

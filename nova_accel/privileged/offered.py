@@ -24,10 +24,10 @@ from oslo_config import cfg
 
 from nova_accel import exceptions
 from nova_accel import root_options
-from nova_accel.model import device_spec
-from nova_accel.model import offered_functions
 from nova_accel.model import pci_address
-from nova_accel.model import subsystem
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import offered_functions
+from nova_accel.model.devices import subsystem
 from nova_accel.privileged import pci_function
 
 # The bytes that are read of an id, which is shorter.

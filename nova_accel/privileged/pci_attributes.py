@@ -17,8 +17,8 @@ import pathlib
 import re
 
 from nova_accel import privileged
-from nova_accel.model import device_spec
-from nova_accel.model import vgpu_parameters
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import vgpu_parameters
 from nova_accel.privileged import arguments
 from nova_accel.privileged import offered
 from nova_accel.privileged import pci_function

@@ -25,10 +25,10 @@ import functools
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model import device_profile
-from nova_accel.model import group_division
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import group_division
 from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import our_group
 from nova_accel.scheduler import set_group

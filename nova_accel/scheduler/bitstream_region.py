@@ -25,9 +25,9 @@ from nova.image import glance
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import device_profile
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import traits
 
 LOG = logging.getLogger(__name__)

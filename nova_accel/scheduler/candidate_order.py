@@ -23,8 +23,8 @@ from typing import NamedTuple
 from nova import objects
 from nova.scheduler import host_manager
 
-from nova_accel.model import device_profile
-from nova_accel.model.links import host_links
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import host_links
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import aggregate_values

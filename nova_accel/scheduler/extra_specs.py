@@ -17,8 +17,8 @@ Nova refuses any other key in a namespace that has a validator.
 
 from nova.api.validation.extra_specs import base
 
-from nova_accel.model import device_profile
-from nova_accel.model import extra_specs
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import extra_specs
 
 
 def register() -> list[base.ExtraSpecValidator]:

@@ -32,7 +32,7 @@ from nova_accel import exceptions
 from nova_accel.db import bitstream_demand
 from nova_accel.db import engine
 from nova_accel.db import free_units
-from nova_accel.model.units import bitstream_stock
+from nova_accel.model.fpga import bitstream_stock
 from nova_accel.model.units import known_units
 
 LOG = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from oslo_limit import exception as limit_exc
 from oslo_limit import limit
 from oslo_log import log as logging
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import ownership
 
 LOG = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from nova import objects
 from nova.objects import base
 from nova.objects import request_spec as nova_request_spec
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 
 #: The kinds of fields that are changed in place.
 _CHANGEABLE = (dict, set)

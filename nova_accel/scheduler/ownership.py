@@ -26,8 +26,8 @@ from nova import objects
 from nova.scheduler import utils
 import os_resource_classes
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 
 _CLASSES = frozenset(naming.RESOURCE_CLASSES.values())
 

@@ -36,9 +36,9 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import engine
-from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region
 from nova_accel.scheduler import limits

@@ -26,11 +26,11 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
-from nova_accel.model import device_profile
-from nova_accel.model import shortage_reason
-from nova_accel.model.links import host_links
 from nova_accel.model.links import link_division
-from nova_accel.model.links import link_shortage
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import host_links
+from nova_accel.model.units import link_shortage
+from nova_accel.model.units import shortage_reason
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import our_group

@@ -27,7 +27,7 @@ from nova.scheduler import host_manager
 from oslo_log import log as logging
 
 from nova_accel import conf
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import known_units
 
 CONF = conf.CONF

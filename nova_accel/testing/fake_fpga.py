@@ -35,10 +35,10 @@ from nova_accel.drivers import facts
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model import programmable
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
 from nova_accel.testing import installed_driver
 
 _REGION_TYPES = uuid.UUID('6b0b1f0e-5c0e-4d5b-9c8e-2f4b7a1d9e30')

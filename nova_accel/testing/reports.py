@@ -21,13 +21,13 @@ from nova_accel.db import cleaning
 from nova_accel.db import host
 from nova_accel.model import attach_handle
 from nova_accel.model import finding
-from nova_accel.model import hardware
 from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import provider_allocation
-from nova_accel.model import provider_layout
 from nova_accel.model import standing_orders
+from nova_accel.model.devices import hardware
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.providers import provider_layout
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,8 +21,8 @@ import itertools
 import random
 
 from nova_accel.model import finding
-from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state

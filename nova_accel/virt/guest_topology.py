@@ -30,9 +30,9 @@ from nova_accel import exceptions
 from nova_accel.host import pci_topology
 from nova_accel.host import sysfs_tree
 from nova_accel.model import arq_types
-from nova_accel.model import extra_specs
 from nova_accel.model import pci_address
 from nova_accel.model.links import guest_pcie
+from nova_accel.model.profiles import extra_specs
 from nova_accel.virt import guest_controllers
 from nova_accel.virt import guest_xml
 from nova_accel.virt import server_request

@@ -26,8 +26,8 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
-from nova_accel.model import device_spec
-from nova_accel.model import host_view
+from nova_accel.model.devices import device_spec
+from nova_accel.model.providers import host_view
 
 
 @dataclasses.dataclass(frozen=True)

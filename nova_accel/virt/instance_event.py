@@ -33,7 +33,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_accel import exceptions
-from nova_accel.model import reason
+from nova_accel import reason
 
 LOG = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model import live_migration
+from nova_accel.model.devices import live_migration
 from nova_accel.virt import faults
 from nova_accel.virt import hooks
 from nova_accel.virt import server_request

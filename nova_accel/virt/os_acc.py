@@ -41,11 +41,11 @@ from oslo_log import log as logging
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model import device_profile
-from nova_accel.model import extra_specs
-from nova_accel.model import host_view
-from nova_accel.model import programming_record
-from nova_accel.model import provider_allocation
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import extra_specs
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.providers import host_view
 from nova_accel.virt import guest_cells
 from nova_accel.virt import server_request
 from nova_accel.virt.fabric import no_fabric

@@ -17,7 +17,7 @@ import dataclasses
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
 from nova_accel.host import sysfs_tree
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 from nova_accel.virt import os_acc
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga.programming import region_programmer

@@ -14,11 +14,11 @@
 
 from typing import Any
 
-from nova_accel.model import hardware
-from nova_accel.model import host_view
+from nova_accel import reason
 from nova_accel.model import naming
-from nova_accel.model import reason
 from nova_accel.model import standing_orders
+from nova_accel.model.devices import hardware
+from nova_accel.model.providers import host_view
 
 #: A host with more devices is simulated, or mad.
 MAX_DEVICES = 500

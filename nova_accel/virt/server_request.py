@@ -28,9 +28,9 @@ from typing import NamedTuple
 from nova import objects
 from nova import utils
 
-from nova_accel.model import device_profile
-from nova_accel.model import extra_specs
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import extra_specs
 
 #: An accelerator request as the REST API shows it.
 WireArq = Mapping[str, Any]

@@ -32,7 +32,7 @@ from nova_accel.drivers import configured_lines
 from nova_accel.host import fabric_manager
 from nova_accel.host import host_use
 from nova_accel.model import host_findings
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 from nova_accel.virt import damaged_files
 from nova_accel.virt import guest_cells
 from nova_accel.virt import host_hardware

@@ -19,9 +19,9 @@ from nova.tests.fixtures import cyborg as nova_cyborg
 import webob
 
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
 
 _PROFILES = ('fakedev-dp', 'fakedev-dp-port', 'fakedev-dp-multi')
 

@@ -31,7 +31,7 @@ from nova.compute import vm_states
 from crash import imitated_host
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from rig import compute_parts
 
 # Whether it is an administrator's would be asked of Nova's policy.

@@ -33,8 +33,8 @@ import testtools
 from crash import board_cloud
 from crash import damages
 from crash import tenants_bitstreams
-from nova_accel.model import device_profile
 from nova_accel.model import finding
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import fake_fpga
 from rig import compute_parts
 

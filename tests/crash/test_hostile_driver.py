@@ -32,7 +32,7 @@ from crash import tenants_bitstreams
 from crash import test_points
 from nova_accel.db import device
 from nova_accel.drivers import mdev
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostile_driver
 from rig import compute_parts

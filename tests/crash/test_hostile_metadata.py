@@ -29,7 +29,7 @@ from unit.model import hostile_metadata
 
 from crash import cloud as cloud_module
 from crash import tenants_bitstreams
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import scheduling
 from rig import compute_parts

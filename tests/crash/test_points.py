@@ -22,7 +22,7 @@ from crash import cloud as cloud_module
 from crash import effects
 from crash import imitation
 from crash import imported
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 _NATIVE = device_profile.FLAVOR_KEY
 _COMPAT = device_profile.CYBORG_FLAVOR_KEY

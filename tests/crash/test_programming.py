@@ -25,10 +25,10 @@ import testtools
 from unit.virt.fpga import fpga_card
 
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programming_record
-from nova_accel.model import region_entry
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_entry
 from nova_accel.virt.fpga.regions import region_journal
 
 #: How often it is killed.

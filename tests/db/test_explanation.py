@@ -20,8 +20,8 @@ from nova_accel.db import cleaning
 from nova_accel.db import device
 from nova_accel.db import explanation
 from nova_accel.db import host_arqs
-from nova_accel.model import explanation as explanation_model
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
+from nova_accel.model.units import explanation as explanation_model
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

@@ -26,11 +26,11 @@ from nova_accel.db import fleet_numbers
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
-from nova_accel.model import failure_cause
 from nova_accel.model import finding
-from nova_accel.model import hardware
-from nova_accel.model import programming_record
+from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import fleet_numbers as model
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.units import failure_cause
 from nova_accel.model.units import unit_state
 from nova_accel.testing import database
 from nova_accel.testing import reports

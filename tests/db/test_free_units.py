@@ -31,8 +31,8 @@ from nova_accel.db import free_units
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import hardware
 from nova_accel.model import naming
+from nova_accel.model.devices import hardware
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
 from nova_accel.scheduler import known_stock

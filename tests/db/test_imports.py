@@ -27,11 +27,11 @@ from nova_accel.db import host
 from nova_accel.db import imports
 from nova_accel.db import schema
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 from nova_accel.model.cyborg import mapping
+from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from rig import capacity

@@ -31,8 +31,8 @@ from nova_accel.db import device
 from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import hardware
 from nova_accel.model import standing_orders
+from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

@@ -22,9 +22,9 @@ from nova_accel.db import device
 from nova_accel.db import host_arqs
 from nova_accel.db import region_stock
 from nova_accel.db import schema
-from nova_accel.model import hardware
 from nova_accel.model import host_contract
-from nova_accel.model.units import stocking
+from nova_accel.model.devices import hardware
+from nova_accel.model.fpga import stocking
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

@@ -41,9 +41,9 @@ from nova_accel.db import region_stock
 from nova_accel.db import schema
 from nova_accel.db import turn
 from nova_accel.model import finding
-from nova_accel.model import hardware
 from nova_accel.model import paging
-from nova_accel.model import programming_record
+from nova_accel.model.devices import hardware
+from nova_accel.model.fpga import programming_record
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

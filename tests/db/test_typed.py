@@ -30,7 +30,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

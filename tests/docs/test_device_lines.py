@@ -35,8 +35,8 @@ from nova_accel.conf import opts
 from nova_accel.drivers import configured_lines
 from nova_accel.drivers import loading
 from nova_accel.host import pci_function
-from nova_accel.model import device_spec
-from nova_accel.model import subsystem
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import subsystem
 from nova_accel.testing import pci_functions
 
 _SECTION = re.compile(r'\[([\w-]+)\]')

@@ -25,7 +25,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova_accel import exceptions
 from nova_accel.drivers import mdev
 from nova_accel.model import attach_handle
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostdev
 from rig import compute_parts

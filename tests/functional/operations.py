@@ -37,7 +37,7 @@ from nova.compute import api
 
 import functional
 from functional import base
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 FLAVORS = {
     'NATIVE': device_profile.FLAVOR_KEY,

@@ -26,7 +26,7 @@ from functional import test_live_migration
 from nova_accel.cmd import audit
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from rig import imported_rows
 
 GPU = '0000:81:00.0'

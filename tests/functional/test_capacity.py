@@ -14,7 +14,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import base
 from functional import operations
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import devices
 
 

@@ -23,7 +23,7 @@ from oslo_utils import uuidutils
 from functional import base
 from functional import one_server
 from functional import operations
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import libvirt
 from rig import compute_parts
 from rig.loopback import clients

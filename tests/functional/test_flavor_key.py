@@ -23,7 +23,7 @@ from nova.tests.functional.api import client as api_client
 
 from functional import test_live_migration
 from nova_accel.cmd import server
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 NATIVE = device_profile.FLAVOR_KEY
 COMPAT = device_profile.CYBORG_FLAVOR_KEY

@@ -28,7 +28,7 @@ from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import imports
 from nova_accel.db import schema
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import devices
 from rig.cyborg import made_up
 

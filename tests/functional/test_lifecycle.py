@@ -15,7 +15,7 @@ from nova import context as nova_context
 
 from functional import one_server
 from functional import operations
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 
 class TestLifecycle(one_server.OneServerTestCase):

@@ -17,7 +17,7 @@ from oslo_limit import fixture as limit_fixture
 
 from functional import base
 from functional import moves
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 _PLENTY = {
     'servers': 10,

@@ -11,7 +11,7 @@
 # under the License.
 
 from functional import base
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 _BIND = 'accelerator_request.bind'
 _UNBIND = 'accelerator_request.unbind'

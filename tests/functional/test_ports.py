@@ -19,7 +19,7 @@ from nova.tests.functional.api import client
 
 from functional import base
 from nova_accel import exceptions
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import handle_stock
 from nova_accel.testing import devices
 

@@ -18,7 +18,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import one_server
 from functional import operations
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 _COMPAT = device_profile.CYBORG_FLAVOR_KEY
 _OTHER_IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'

@@ -34,7 +34,7 @@ from nova_accel import conf
 from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import schema
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from rig.loopback import fpga_cloud
 
 CONF = conf.CONF

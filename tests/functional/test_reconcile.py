@@ -23,8 +23,8 @@ from nova_accel import exceptions
 from nova_accel.cmd import audit
 from nova_accel.cmd import fleet_reading
 from nova_accel.cmd import host as host_command
-from nova_accel.model import device_profile
 from nova_accel.model import finding
+from nova_accel.model.profiles import device_profile
 from rig import compute_parts
 
 

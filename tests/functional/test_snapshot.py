@@ -19,7 +19,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import one_server
 from functional import operations
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 
 class _Disk:

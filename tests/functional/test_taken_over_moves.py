@@ -14,7 +14,7 @@
 
 from functional import taken_over
 from functional import test_flavor_key
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 
 class MovesTestCase(

@@ -25,8 +25,8 @@ from nova import exception
 from oslo_utils import uuidutils
 import testtools
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_choice

@@ -17,7 +17,7 @@ import json
 from nova.tests.functional.api import client
 
 from functional import base
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 #: What a device says when it refuses, and what of it owners read.
 _SECRET = '0000:99:00.0 of host9 is stuck'

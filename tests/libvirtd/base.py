@@ -39,9 +39,9 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
-from nova_accel.model import device_spec
-from nova_accel.model import host_view
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.providers import host_view
 from nova_accel.privileged import pci_attributes
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import holdings

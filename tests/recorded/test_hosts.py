@@ -41,11 +41,11 @@ from nova_accel.host import host_use
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
 from nova_accel.host import pci_topology
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import host_contract
-from nova_accel.model import provider_layout
-from nova_accel.model import publishable
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.providers import provider_layout
+from nova_accel.model.providers import publishable
 from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links

@@ -28,7 +28,7 @@ from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
-from nova_accel.model import programmable
+from nova_accel.model.devices import programmable
 from nova_accel.virt.fpga.programming import rpc_agent
 
 CONF = conf.CONF

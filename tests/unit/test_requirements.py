@@ -22,7 +22,7 @@ import sqlalchemy
 import testtools
 
 import nova_accel
-from nova_accel.model import nova_faults
+from nova_accel.model.profiles import nova_faults
 
 _PACKAGE = pathlib.Path(nova_accel.__file__).parent
 _REQUIREMENTS = pathlib.Path(__file__).parents[2] / 'requirements.txt'

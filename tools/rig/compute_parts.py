@@ -17,7 +17,7 @@ from nova.virt.libvirt import host as libvirt_host
 from nova_accel import conf
 from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 from nova_accel.virt import parts
 from nova_accel.virt.holding import mdevs
 from nova_accel.virt.holding import reconcile

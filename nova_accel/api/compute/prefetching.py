@@ -23,8 +23,8 @@ from nova_accel.api import caller
 from nova_accel.api.compute import waiting
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.model import device_profile
 from nova_accel.model import host_rpc
+from nova_accel.model.profiles import device_profile
 
 LOG = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from nova_accel.db import deployable as deployable_db
 from nova_accel.db import host as host_db
 from nova_accel.db import turn
 from nova_accel.model import host_rpc
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 
 CONF = conf.CONF
 

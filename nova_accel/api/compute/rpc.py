@@ -35,7 +35,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import nova_setup
 from nova_accel.model import host_rpc
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

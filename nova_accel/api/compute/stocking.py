@@ -29,10 +29,10 @@ from nova_accel.db import bitstream_demand
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import region_stock
 from nova_accel.db import turn
-from nova_accel.model import device_profile
 from nova_accel.model import host_rpc
 from nova_accel.model import standing_orders
-from nova_accel.model.units import stocking
+from nova_accel.model.fpga import stocking
+from nova_accel.model.profiles import device_profile
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

@@ -37,8 +37,8 @@ from nova_accel.db import imports
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
-from nova_accel.model import device_profile
-from nova_accel.model import provider_allocation
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import provider_allocation
 
 
 def list_bindings(req: webob.Request) -> webob.Response:

@@ -19,6 +19,7 @@ from typing import Any
 from oslo_log import log as logging
 import webob
 
+from nova_accel import reason
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import representation
@@ -26,8 +27,7 @@ from nova_accel.api import request
 from nova_accel.api import warning
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device as device_db
-from nova_accel.model import hardware
-from nova_accel.model import reason
+from nova_accel.model.devices import hardware
 
 LOG = logging.getLogger(__name__)
 

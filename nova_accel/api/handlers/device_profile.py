@@ -32,8 +32,8 @@ from nova_accel.api.compute import prefetching
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.model import device_profile as device_profile_model
-from nova_accel.model import profile_advice
+from nova_accel.model.profiles import device_profile as device_profile_model
+from nova_accel.model.profiles import profile_advice
 
 LOG = logging.getLogger(__name__)
 

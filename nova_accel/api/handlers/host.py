@@ -22,9 +22,9 @@ from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
-from nova_accel.model import hardware
 from nova_accel.model import host_contract
-from nova_accel.model import programming_record
+from nova_accel.model.devices import hardware
+from nova_accel.model.fpga import programming_record
 
 
 def report(req: webob.Request) -> webob.Response:

@@ -25,9 +25,9 @@ from nova_accel.api import paging
 from nova_accel.api import request
 from nova_accel.api.handlers import device_profile as device_profile_handler
 from nova_accel.db import explanation as explanation_db
-from nova_accel.model import device_profile
-from nova_accel.model import explanation
 from nova_accel.model import paging as paging_model
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import explanation
 
 #: How many hosts a page has, unless the client asks for another number.
 _HOSTS = 100

@@ -25,7 +25,7 @@ from oslo_versionedobjects import base
 from oslo_versionedobjects import fields
 
 from nova_accel.model import arq_types
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 
 
 class Payload(base.VersionedObject):

@@ -16,7 +16,7 @@ import functools
 
 from nova_accel.api import caller
 from nova_accel.api.notifications import notifier
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 
 _PROGRAM = 'deployable.program'
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A host's report: :meth:`nova_accel.model.hardware.Device.to_report`."""
+"""A host's report, see :mod:`nova_accel.model.devices.hardware`."""
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle

@@ -14,8 +14,8 @@
 
 from typing import Any
 
+from nova_accel import reason
 from nova_accel.model import bounds
-from nova_accel.model import reason
 
 Schema = dict[str, Any]
 

@@ -38,8 +38,8 @@ from nova_accel.db.rows import pages
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import typed
 from nova_accel.model import arq_types
-from nova_accel.model import device_profile
 from nova_accel.model import paging
+from nova_accel.model.profiles import device_profile
 
 _TABLE = schema.ARQS
 _HANDLES = schema.ATTACH_HANDLES

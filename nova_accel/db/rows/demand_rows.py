@@ -29,7 +29,7 @@ from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import per_row
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import demand
 
 CONF = conf.CONF

@@ -26,8 +26,8 @@ import sqlalchemy as sa
 
 from nova_accel.db import clock
 from nova_accel.db import schema
-from nova_accel.model import hardware
 from nova_accel.model import standing_orders
+from nova_accel.model.devices import hardware
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES

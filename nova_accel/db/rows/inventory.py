@@ -33,7 +33,7 @@ from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES

@@ -23,7 +23,7 @@ from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import fence
-from nova_accel.model import quota
+from nova_accel.model.profiles import quota
 
 _ARQS = schema.ARQS
 _COUNTS = schema.QUOTA_COUNTS

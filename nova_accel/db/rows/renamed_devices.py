@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import reported_rows
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES

@@ -69,7 +69,7 @@ def rows(
     """The rows of a report, parents first.
 
     :param devices: in the form of
-        :meth:`nova_accel.model.hardware.Device.to_report`
+        :meth:`nova_accel.model.devices.hardware.Device.to_report`
     """
     return {
         schema.DEVICES: _device_rows(hostname, devices),

@@ -31,12 +31,12 @@ from typing import NamedTuple
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import device_profile
 from nova_accel.model import nova_server
 from nova_accel.model.cyborg import cyborg_texts
 from nova_accel.model.cyborg import device_lines
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import snapshot
+from nova_accel.model.profiles import device_profile
 
 Row = dict[str, Any]
 

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 import functools
 from typing import NamedTuple
 
+from nova_accel import reason
 from nova_accel.model import arq_types
 from nova_accel.model import binding_repairs
 from nova_accel.model import finding
-from nova_accel.model import reason
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.fleet import placement_comparison

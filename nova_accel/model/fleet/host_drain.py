@@ -18,7 +18,7 @@ from typing import Any
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model import reason as reason_words
+from nova_accel import reason as reason_words
 
 #: The form of a time of ISO 8601 with a time zone.
 TIME = (

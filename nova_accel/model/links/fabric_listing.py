@@ -27,7 +27,7 @@ from typing import Any
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model import reason
+from nova_accel import reason
 from nova_accel.model.links import fabric
 
 #: ``FM_MAX_FABRIC_PARTITIONS`` and ``FM_MAX_NUM_GPUS`` of ``nv_fm_types.h``.

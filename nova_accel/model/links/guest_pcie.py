@@ -39,7 +39,7 @@ from typing import Any
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model.links import pci_path
+from nova_accel.model.devices import pci_path
 
 #: So that the buses never need more than the numbers from FIRST_BUS to 255:
 #: each device takes one, each shared switch two, each expander one.

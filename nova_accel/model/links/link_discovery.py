@@ -13,7 +13,7 @@
 """The link sets of a host, found from facts about its devices.
 
 Each function turns one kind of facts into sets. Devices are named as libvirt
-names them, see :class:`nova_accel.model.hardware.Device`.
+names them, see :class:`nova_accel.model.devices.hardware.Device`.
 """
 
 from collections.abc import Collection
@@ -26,8 +26,8 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from nova_accel.model.links import link_sets
-from nova_accel.model.links import pci_path
+from nova_accel.model import link_sets
+from nova_accel.model.devices import pci_path
 
 Kind = link_sets.Kind
 

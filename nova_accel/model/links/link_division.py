@@ -26,10 +26,10 @@ import dataclasses
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model import device_profile
-from nova_accel.model import group_division
+from nova_accel.model import link_sets
 from nova_accel.model import naming
-from nova_accel.model.links import link_sets
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import group_division
 
 #: How a text for people names what joins devices.
 _WORDS = {

@@ -29,7 +29,7 @@ import dataclasses
 import itertools
 from typing import NamedTuple
 
-from nova_accel.model.links import link_sets
+from nova_accel.model import link_sets
 
 Kind = link_sets.Kind
 

@@ -32,9 +32,9 @@ import hashlib
 import types
 from typing import NamedTuple
 
+from nova_accel.model import link_sets
 from nova_accel.model.links import link_discovery
 from nova_accel.model.links import link_faults
-from nova_accel.model.links import link_sets
 
 Kind = link_sets.Kind
 

@@ -24,16 +24,16 @@ from collections.abc import Sequence
 import dataclasses
 from typing import NamedTuple
 
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
-from nova_accel.model import provider_layout
+from nova_accel.model import link_places
+from nova_accel.model import link_sets
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import pci_path
 from nova_accel.model.links import link_discovery
 from nova_accel.model.links import link_faults
-from nova_accel.model.links import link_homes
-from nova_accel.model.links import link_places
-from nova_accel.model.links import link_sets
 from nova_accel.model.links import link_tree
-from nova_accel.model.links import pci_path
+from nova_accel.model.providers import link_homes
+from nova_accel.model.providers import provider_layout
 
 _NVIDIA = '10de'
 _TYPES = frozenset({'GPU', 'VGPU'})

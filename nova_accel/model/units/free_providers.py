@@ -16,7 +16,7 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 #: A resource class, and the traits of units.
 Kind = tuple[str, frozenset[str]]

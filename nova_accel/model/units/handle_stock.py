@@ -22,10 +22,10 @@ import datetime
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model import device_profile
-from nova_accel.model import nearness
-from nova_accel.model.units import bitstream_stock
+from nova_accel.model.fpga import bitstream_stock
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
+from nova_accel.model.units import nearness
 from nova_accel.model.units import unit_choice
 
 

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
-from nova_accel.model.links import host_links
 from nova_accel.model.links import link_division
+from nova_accel.model.units import host_links
 from nova_accel.model.units import known_groups
 
 #: (Provider, group) -> resource class -> units that suit the group.

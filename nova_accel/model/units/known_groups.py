@@ -12,7 +12,7 @@
 
 """The groups that were asked for: one object for all that are the same."""
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 #: How many groups are remembered; then all of them are forgotten.
 _REMEMBERED = 256

@@ -15,7 +15,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 
-from nova_accel.model import explanation
+from nova_accel.model.units import explanation
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state
 

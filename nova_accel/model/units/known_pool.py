@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
 from nova_accel.model.units import known_groups

@@ -25,12 +25,12 @@ import itertools
 import threading
 from typing import NamedTuple
 
-from nova_accel.model import device_profile
-from nova_accel.model import explanation
-from nova_accel.model.links import host_links
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import explanation
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
 from nova_accel.model.units import host_fit
+from nova_accel.model.units import host_links
 from nova_accel.model.units import known_groups
 from nova_accel.model.units import known_inventories
 from nova_accel.model.units import known_pool

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nova_accel.model import device_profile
-from nova_accel.model.links import link_places
+from nova_accel.model import link_places
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import unit_changes
 
 

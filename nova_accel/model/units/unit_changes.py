@@ -29,7 +29,7 @@ class Deployable(NamedTuple):
     faulty. ``in_use`` is how many guests have. ``unusable`` says in the words
     for tenants why no guest can have a unit of the device, None if one can.
     ``link_sets`` are the sets of joined devices that the device is in, the
-    largest first, as :mod:`nova_accel.model.links.link_places` writes them.
+    largest first, as :mod:`nova_accel.model.link_places` writes them.
     """
 
     hostname: str

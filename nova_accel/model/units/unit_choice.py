@@ -33,9 +33,9 @@ import itertools
 import types
 from typing import NamedTuple
 
-from nova_accel.model import device_profile
-from nova_accel.model import nearness
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
+from nova_accel.model.units import nearness
 from nova_accel.model.units import unit_sets
 
 # Each part of a price has so many bits, of which the sums of the parts of many

@@ -19,7 +19,7 @@ import enum
 import functools
 from typing import NamedTuple
 
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 
 
 class State(enum.StrEnum):
@@ -88,10 +88,10 @@ class Condition:
     """The facts about a unit that decide about its state.
 
     ``is_present`` says that its host reports it. ``status`` is the device's
-    :class:`nova_accel.model.hardware.Status`, ``fault`` the device's fault.
-    An unclean unit has an ``unclean_reason`` if its cleaning has failed.
-    ``is_held`` says that an ARQ has it, and ``is_silent`` that its host does
-    not report. By default, the next guest can have the unit.
+    :class:`nova_accel.model.devices.hardware.Status`, ``fault`` the device's
+    fault. An unclean unit has an ``unclean_reason`` if its cleaning has
+    failed. ``is_held`` says that an ARQ has it, and ``is_silent`` that its
+    host does not report. By default, the next guest can have the unit.
     """
 
     is_present: bool = True

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from nova_accel.host import all_guests
 from nova_accel.model import arq_types
-from nova_accel.model import hardware
-from nova_accel.model import host_view
 from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
 from nova_accel.model.links import fabric
+from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import holdings
 
 _Role = arq_types.Role

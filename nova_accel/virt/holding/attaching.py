@@ -31,7 +31,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
-from nova_accel.model import reshape
+from nova_accel.model.providers import reshape
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning

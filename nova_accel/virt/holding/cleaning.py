@@ -33,8 +33,8 @@ from nova_accel.drivers import base
 from nova_accel.host import all_guests
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import host_view
 from nova_accel.model import standing_orders
+from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import holdings
 
 LOG = logging.getLogger(__name__)

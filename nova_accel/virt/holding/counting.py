@@ -13,10 +13,11 @@
 
 """Placement's count of what this host's instances hold, compared and healed.
 
-The rules are in :mod:`nova_accel.model.counted`. A unit that is held and not
-allocated is reserved by the next update of the provider tree, see
-:mod:`nova_accel.model.occupancy`. It is allocated to its instance again as
-soon as no operation of Nova is about to change the instance's allocations.
+The rules are in :mod:`nova_accel.model.providers.counted`. A unit that is held
+and not allocated is reserved by the next update of the provider tree, see
+:mod:`nova_accel.model.providers.occupancy`. It is allocated to its instance
+again as soon as no operation of Nova is about to change the instance's
+allocations.
 """
 
 from collections.abc import Collection
@@ -31,10 +32,10 @@ from nova_accel.client import our_allocations
 from nova_accel.client import servers
 from nova_accel.model import arq_types
 from nova_accel.model import binding_repairs
-from nova_accel.model import counted
 from nova_accel.model import finding
 from nova_accel.model import host_binding
-from nova_accel.model import host_view
+from nova_accel.model.providers import counted
+from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import retries
 

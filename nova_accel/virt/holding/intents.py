@@ -33,9 +33,9 @@ from typing import TypeVar
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.model import arq_types
-from nova_accel.model import device_profile
 from nova_accel.model import host_binding
-from nova_accel.model import provider_allocation
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import provider_allocation
 from nova_accel.virt.holding import attach_journal
 
 _ACTIVE = arq_types.Role.ACTIVE

@@ -27,7 +27,7 @@ from nova_accel.host import answering
 from nova_accel.host import sysfs_tree
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 
 
 class Devices:

@@ -32,10 +32,10 @@ from nova_accel.client import accelerator_api
 from nova_accel.client import servers
 from nova_accel.host import all_guests
 from nova_accel.model import binding_repairs
-from nova_accel.model import counted
 from nova_accel.model import finding
 from nova_accel.model import guest_findings
-from nova_accel.model import host_view
+from nova_accel.model.providers import counted
+from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import counting
 from nova_accel.virt.holding import mdevs

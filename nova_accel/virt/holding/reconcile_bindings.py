@@ -26,7 +26,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import binding_repairs
 from nova_accel.model import finding
 from nova_accel.model import host_binding
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import retries

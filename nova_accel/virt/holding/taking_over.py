@@ -14,8 +14,8 @@
 
 The database has their ARQs, imported from a Cyborg and not adopted. The host
 makes its own what it sees in a guest: the API gets its role and the number of
-an attempt, the journal an entry. :mod:`nova_accel.model.taking_over` has the
-rules.
+an attempt, the journal an entry. The rules are in
+:mod:`nova_accel.model.providers.taking_over`.
 """
 
 from collections.abc import Collection
@@ -31,8 +31,8 @@ from nova_accel.host import all_guests
 from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import host_binding
-from nova_accel.model import host_view
-from nova_accel.model import taking_over
+from nova_accel.model.providers import host_view
+from nova_accel.model.providers import taking_over
 from nova_accel.virt import server_request
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import intents

@@ -27,11 +27,11 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.host import pci_topology
 from nova_accel.host import sysfs_tree
-from nova_accel.model import hardware
+from nova_accel.model import link_sets
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import pci_path
 from nova_accel.model.links import link_discovery
-from nova_accel.model.links import link_sets
 from nova_accel.model.links import linked_devices
-from nova_accel.model.links import pci_path
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import link_memory

@@ -21,6 +21,7 @@ from collections.abc import Set
 import dataclasses
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.drivers import base
 from nova_accel.drivers import line_keys
 from nova_accel.host import attachable
@@ -31,12 +32,11 @@ from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
+from nova_accel.model import link_sets
 from nova_accel.model import pci_address
-from nova_accel.model import reason
-from nova_accel.model import region_types
-from nova_accel.model.links import link_sets
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.fpga import region_types
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import units_in_use
 

@@ -30,8 +30,8 @@ from nova_accel import exceptions
 from nova_accel.host import nvidia_smi
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
 from nova_accel.model.links import nvlink_peers
 from nova_accel.virt.publishing import link_memory
 

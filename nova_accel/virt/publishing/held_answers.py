@@ -25,10 +25,10 @@ from typing import NamedTuple
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
 from nova_accel.model import decoding
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import programmable
-from nova_accel.model import vgpu_parameters
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.devices import vgpu_parameters
 from nova_accel.state import value_file
 
 

@@ -30,10 +30,10 @@ from nova_accel import exceptions
 from nova_accel.client import our_allocations
 from nova_accel.client import servers
 from nova_accel.model import finding
-from nova_accel.model import host_view
-from nova_accel.model import occupancy
-from nova_accel.model import provider_layout
-from nova_accel.model import reshape
+from nova_accel.model.providers import host_view
+from nova_accel.model.providers import occupancy
+from nova_accel.model.providers import provider_layout
+from nova_accel.model.providers import reshape
 from nova_accel.model.units import host_stats
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning

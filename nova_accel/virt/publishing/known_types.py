@@ -24,8 +24,8 @@ from typing import Any
 
 from nova_accel.model import bounds
 from nova_accel.model import decoding
-from nova_accel.model import hardware
-from nova_accel.model import region_contents
+from nova_accel.model.devices import hardware
+from nova_accel.model.fpga import region_contents
 from nova_accel.state import value_file
 
 #: Region -> its type.

@@ -25,10 +25,10 @@ from nova_accel.drivers import base
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
-from nova_accel.model import held_units
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import held_units
 from nova_accel.virt.publishing import held_answers
 
 LOG = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from typing import Any
 from nova.compute import provider_tree
 
 from nova_accel.model import naming
-from nova_accel.model import provider_allocation
-from nova_accel.model import provider_layout
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.providers import provider_layout
 
 #: The "allocations" that ``GET /allocations/{consumer}`` of Placement answers.
 Allocations = Mapping[str, Mapping[str, Any]]

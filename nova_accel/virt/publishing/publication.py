@@ -28,12 +28,12 @@ from typing import Any
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.client import accelerator_api
 from nova_accel.model import finding
-from nova_accel.model import host_view
-from nova_accel.model import provider_layout
-from nova_accel.model import publishable
-from nova_accel.model import reason
+from nova_accel.model.providers import host_view
+from nova_accel.model.providers import provider_layout
+from nova_accel.model.providers import publishable
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import periodic_work
 

@@ -25,8 +25,8 @@ import dataclasses
 from nova_accel.host import all_guests
 from nova_accel.host import pci_function
 from nova_accel.model import arq_types
-from nova_accel.model import host_view
 from nova_accel.model import pci_address
+from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import holdings
 
 

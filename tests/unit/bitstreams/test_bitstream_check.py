@@ -19,7 +19,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_check
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 from rig.stubs import bitstreams
 
 CHUNKS = [b'first', b'', b'second']

@@ -24,7 +24,7 @@ import webob.dec
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_images
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 from rig.serving import wsgi_server
 from rig.stubs import bitstreams
 from rig.stubs import glance as glance_stub

@@ -18,7 +18,7 @@ import testtools
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.bitstreams import signing
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 from rig.stubs import bitstreams
 from rig.stubs import key_manager
 

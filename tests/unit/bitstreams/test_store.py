@@ -24,10 +24,10 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import store
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import programmable
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
 from rig.stubs import bitstreams
 from rig.stubs import key_manager
 

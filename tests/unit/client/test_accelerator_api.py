@@ -31,14 +31,14 @@ from nova_accel.db import host
 from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import finding
-from nova_accel.model import hardware
 from nova_accel.model import host_binding
 from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import programming_record
-from nova_accel.model import provider_allocation
 from nova_accel.model import standing_orders
+from nova_accel.model.devices import hardware
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.profiles import provider_allocation
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 from rig import capacity

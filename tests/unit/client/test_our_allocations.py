@@ -20,8 +20,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import our_allocations
 from nova_accel.client import servers
-from nova_accel.model import counted
-from nova_accel.model import provider_layout
+from nova_accel.model.providers import counted
+from nova_accel.model.providers import provider_layout
 from rig.stubs import nova_records
 
 

@@ -16,9 +16,9 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.client import servers
-from nova_accel.model import counted
 from nova_accel.model import nova_server
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.providers import counted
 from rig.stubs import nova_records
 
 HERE, THERE = 'here', 'there'

@@ -16,7 +16,7 @@ import fixtures
 from nova import objects
 
 from nova_accel.db import device_profile
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 from nova_accel.testing import reports
 from unit.cmd import check_base
 

@@ -20,7 +20,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.cmd import server
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 
 
 class TestToKey(testtools.TestCase):

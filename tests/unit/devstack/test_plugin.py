@@ -72,7 +72,7 @@ from keystoneauth1 import loading
 from nova import config
 
 from nova_accel import conf
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 
 sys.argv[0] = PROGRAM
 config.parse_args([PROGRAM, *ARGUMENTS], configure_db=False, init_rpc=False)

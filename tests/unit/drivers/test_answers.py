@@ -21,9 +21,9 @@ from nova_accel.drivers import answers
 from nova_accel.host import libvirt_devices
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
-from nova_accel.model import device_spec
 from nova_accel.model import pci_address
-from nova_accel.model import programmable
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import programmable
 from nova_accel.testing import fake_fpga
 from unit.drivers import base
 

@@ -23,7 +23,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import catalogue
 from nova_accel.model import naming
-from nova_accel.model import subsystem
+from nova_accel.model.devices import subsystem
 
 
 class TestCatalogue(testtools.TestCase):

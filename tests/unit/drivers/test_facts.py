@@ -20,10 +20,10 @@ from nova_accel.drivers import facts
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
 from nova_accel.model import pci_address
-from nova_accel.model import provider_layout
-from nova_accel.model import subsystem
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import subsystem
+from nova_accel.model.providers import provider_layout
 
 BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 

@@ -22,7 +22,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import base as driver_base
 from nova_accel.drivers import guard
 from nova_accel.model import attach_handle
-from nova_accel.model import programmable
+from nova_accel.model.devices import programmable
 from unit.drivers import test_answers
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.drivers import line_keys
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 
 _DRIVERS = {
     'pci': types.SimpleNamespace(line_keys=frozenset({'unit'})),

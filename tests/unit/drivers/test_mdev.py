@@ -26,9 +26,9 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import fake_sysfs
 from nova_accel.testing import libvirt

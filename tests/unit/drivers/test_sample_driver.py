@@ -21,7 +21,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.drivers import base as driver_base
 from nova_accel.drivers import loading
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'

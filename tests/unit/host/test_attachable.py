@@ -18,9 +18,9 @@ from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
 from nova_accel.testing import pci_functions
 
 MDEV = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'

@@ -24,8 +24,8 @@ from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import nova_claims
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.model.devices import device_spec
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import units_in_use

@@ -17,7 +17,7 @@ from nova import exception
 
 from nova_accel.host import nova_providers
 from nova_accel.model import naming
-from nova_accel.model import provider_layout
+from nova_accel.model.providers import provider_layout
 from unit.host import claimed_host
 from unit.host.claimed_host import an_entry
 from unit.host.claimed_host import NODE

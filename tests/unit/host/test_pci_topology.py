@@ -18,7 +18,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.host import pci_topology
 from nova_accel.model import pci_address
-from nova_accel.model.links import pci_path
+from nova_accel.model.devices import pci_path
 from nova_accel.testing import fake_sysfs
 
 GPU = pci_address.PciAddress.parse('0000:1b:00.0')

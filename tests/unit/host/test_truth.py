@@ -30,8 +30,8 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import discovery

@@ -21,7 +21,7 @@ from nova_accel import exceptions
 from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
 from nova_accel.host import virtual_functions
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions

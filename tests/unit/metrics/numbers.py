@@ -16,8 +16,8 @@ import dataclasses
 import datetime
 from typing import Any
 
-from nova_accel.model import failure_cause
 from nova_accel.model.fleet import fleet_numbers
+from nova_accel.model.units import failure_cause
 from nova_accel.model.units import unit_state
 
 _State = unit_state.State

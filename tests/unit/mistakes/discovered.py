@@ -23,7 +23,7 @@ from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import fake_sysfs
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import last_answers

@@ -27,7 +27,7 @@ import nova_accel
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import configured_lines
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import pci_functions
 from unit.mistakes import discovered
 
@@ -289,10 +289,10 @@ ELSEWHERE = {
     '"live_migratable"': 'unit.drivers.test_pci.TestCheckMigratable',
     'different block formats': 'unit.drivers.test_nvme_erasure.TestFormat',
     'larger pool': (
-        'unit.model.test_group_division.TestPlaceable.test_too_many_parts'
+        'unit.model.profiles.test_group_division.TestPlaceable.test_too_many_parts'
     ),
     'of all NUMA nodes share': (
-        'unit.model.test_nearness.TestNearness.test_the_cures_of_none'
+        'unit.model.units.test_nearness.TestNearness.test_the_cures_of_none'
     ),
     '"module_ids" of [nova_accel]': (
         'unit.model.links.test_linked_devices.TestJoined'

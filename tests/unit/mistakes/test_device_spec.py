@@ -18,7 +18,7 @@ from typing import Any
 import testscenarios
 
 from nova_accel import exceptions
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from unit.mistakes import base
 
 _mistake = base.mistake

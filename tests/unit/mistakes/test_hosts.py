@@ -16,7 +16,7 @@ import fixtures
 import testscenarios
 
 from nova_accel.client import accelerator_api
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 from nova_accel.virt.publishing import periodic_work
 from nova_accel.virt.publishing import publication
 from unit.mistakes import base

@@ -14,8 +14,8 @@
 
 from collections.abc import Collection
 
-from nova_accel.model.links import host_links
 from nova_accel.model.units import free_units
+from nova_accel.model.units import host_links
 from nova_accel.model.units import unit_changes
 
 BOARD = 'board nvlink=8'

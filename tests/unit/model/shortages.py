@@ -20,8 +20,8 @@ from collections.abc import Callable
 import dataclasses
 import random
 
-from nova_accel.model import device_profile
-from nova_accel.model import explanation
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import explanation
 
 _CLASSES = ('CUSTOM_QAT', 'FPGA', 'PGPU', 'VGPU')
 _TRAITS = tuple(f'CUSTOM_{letter}' for letter in 'ABCDEF')

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.model import attach_handle
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
-from nova_accel.model import reason
 
 UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
 

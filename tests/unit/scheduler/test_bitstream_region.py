@@ -16,8 +16,8 @@ from nova import exception
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import bitstream_region
 from nova_accel.testing import scheduling
 from rig.stubs import bitstreams

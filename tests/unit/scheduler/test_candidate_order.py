@@ -18,7 +18,7 @@ from nova.scheduler import host_manager
 import testtools
 
 from nova_accel import conf
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
 from nova_accel.scheduler import candidate_order

@@ -16,8 +16,8 @@ from nova import objects
 from nova.scheduler import utils
 import testtools
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import our_group
 from nova_accel.testing import scheduling
 

@@ -24,8 +24,8 @@ from nova_accel.db import client_arqs
 from nova_accel.db import clock
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import schema
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import request_filter
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling

@@ -21,8 +21,8 @@ import testtools
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import schema
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import ownership

@@ -15,7 +15,7 @@ from nova import conf as nova_conf
 from nova.scheduler import host_manager
 import testtools
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import truncation
 
 CONF = nova_conf.CONF

@@ -17,7 +17,7 @@ from nova_accel.drivers import loading
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt

@@ -18,7 +18,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.host import libvirt_devices
-from nova_accel.model import device_spec
+from nova_accel.model.devices import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt

@@ -28,7 +28,7 @@ from nova_accel.db import schema
 from nova_accel.host import libvirt_devices
 from nova_accel.model import arq_types
 from nova_accel.model import pci_address
-from nova_accel.model import provider_allocation
+from nova_accel.model.profiles import provider_allocation
 from nova_accel.testing import reports
 from nova_accel.virt.holding import intents
 from rig import compute_parts

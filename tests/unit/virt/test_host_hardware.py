@@ -15,7 +15,7 @@ import json
 from nova import conf as nova_conf
 
 from nova_accel import exceptions
-from nova_accel.model import host_view
+from nova_accel.model.providers import host_view
 from nova_accel.testing import devices
 from nova_accel.virt import host_hardware
 from unit.virt import started

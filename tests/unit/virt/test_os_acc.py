@@ -21,8 +21,8 @@ from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.model import arq_types
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import provider_allocation
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.profiles import provider_allocation
 from nova_accel.testing import devices
 from nova_accel.virt import guest_cells
 from nova_accel.virt import os_acc

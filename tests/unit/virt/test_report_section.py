@@ -14,9 +14,9 @@ import dataclasses
 
 import testtools
 
-from nova_accel.model import host_view
-from nova_accel.model import provider_layout
 from nova_accel.model import standing_orders
+from nova_accel.model.providers import host_view
+from nova_accel.model.providers import provider_layout
 from nova_accel.testing import reports
 from nova_accel.virt import report_section
 

@@ -41,7 +41,7 @@ from nova_accel.host import sysfs_tree
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
-from nova_accel.model.links import pci_path
+from nova_accel.model.devices import pci_path
 from nova_accel.virt import guest_topology
 
 #: In place of each device: libvirt's model of an interface, and its PCI id.

@@ -33,10 +33,10 @@ from placement import db_api
 from placement import deploy
 from placement.db.sqlalchemy import models
 
-from nova_accel.model import device_profile
-from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model import provider_layout
+from nova_accel.model.devices import hardware
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.providers import provider_layout
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 from rig.benchmark import row_copies

@@ -34,7 +34,7 @@ from nova_accel import conf
 from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import store
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 from rig.loopback import fpga_cloud
 from rig.stubs import glance_process
 

@@ -48,7 +48,7 @@ from nova_accel.db import clock
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_stats
 from nova_accel.testing import database
 from nova_accel.testing import reports

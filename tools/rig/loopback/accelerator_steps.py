@@ -24,8 +24,8 @@ import sqlalchemy as sa
 
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.model import device_profile
 from nova_accel.model import pci_address
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import hostdev
 from rig.loopback import clients
 

@@ -37,8 +37,8 @@ from nova_accel import conf
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import host_arqs
 from nova_accel.model import arq_types
-from nova_accel.model import device_profile
 from nova_accel.model import pci_address
+from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import request_filter
 from nova_accel.testing import database
 from nova_accel.testing import scheduling

@@ -20,13 +20,13 @@ from collections.abc import Iterable
 import dataclasses
 import functools
 
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import provider_allocation
-from nova_accel.model import provider_layout
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import pci_path
 from nova_accel.model.links import link_discovery
 from nova_accel.model.links import linked_devices
-from nova_accel.model.links import pci_path
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.providers import provider_layout
 from nova_accel.testing import hgx_host
 from nova_accel.testing import reports
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib import parse
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 
 
 def ask(

@@ -19,8 +19,8 @@ the services.
 import collections
 import math
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
 from rig.loopback import cloud as cloud_module
 from rig.quickstart import board
 from rig.quickstart import cloud as quickstart_cloud

@@ -19,7 +19,7 @@ from typing import Any
 
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import hostdev
 from rig.loopback import cloud as cloud_module
 from rig.quickstart import candidates

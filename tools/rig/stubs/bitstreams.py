@@ -21,7 +21,7 @@ import uuid
 
 from nova import exception as nova_exception
 
-from nova_accel.model import fpga_bitstream
+from nova_accel.model.fpga import fpga_bitstream
 
 
 def image(

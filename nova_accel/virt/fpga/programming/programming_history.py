@@ -23,7 +23,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 
 LOG = logging.getLogger(__name__)
 

@@ -36,10 +36,10 @@ from oslo_utils import uuidutils
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_cache
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
 from nova_accel.virt.fpga.programming import programming_history
 from nova_accel.virt.fpga.regions import host_regions
 from nova_accel.virt.fpga.regions import region_target

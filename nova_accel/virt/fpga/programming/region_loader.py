@@ -27,10 +27,10 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import store
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
-from nova_accel.model import region_request
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_request
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.regions import host_regions
 

@@ -24,10 +24,10 @@ import oslo_messaging
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import store
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_rpc
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
 from nova_accel.virt.fpga.programming import region_programmer
 
 LOG = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Endpoint:
         :param instance_uuid: the server that has the region, and may have it
             programmed under its guest
         :param shell_loading: a
-            :class:`nova_accel.model.programming_record.ShellLoading`
+            :class:`nova_accel.model.fpga.programming_record.ShellLoading`
         :returns: whether it was a shell, which the region does not hold
         :raises RefusedByHost: it is not programmed; the text says why.
         """
@@ -94,7 +94,8 @@ class Endpoint:
     ) -> int:
         """Program as the programming service's specification says.
 
-        :returns: a :class:`nova_accel.model.programming_record.Result`; the
+        :returns: a
+            :class:`nova_accel.model.fpga.programming_record.Result`; the
             reason of a failure is in the log
         """
         try:

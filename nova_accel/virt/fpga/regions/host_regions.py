@@ -27,12 +27,12 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import hardware
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
-from nova_accel.model import region_contents
-from nova_accel.model import region_entry
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_contents
+from nova_accel.model.fpga import region_entry
 from nova_accel.virt.fpga.regions import region_journal
 from nova_accel.virt.fpga.regions import region_target
 from nova_accel.virt.holding import holdings

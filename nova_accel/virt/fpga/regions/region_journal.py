@@ -28,11 +28,11 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_accel import exceptions
-from nova_accel.model import failure_cause
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programming_record
-from nova_accel.model import region_entry
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_entry
+from nova_accel.model.units import failure_cause
 from nova_accel.state import record_files
 
 LOG = logging.getLogger(__name__)

@@ -25,10 +25,10 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.host import all_guests
 from nova_accel.model import attach_handle
-from nova_accel.model import failure_cause
-from nova_accel.model import hardware
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.units import failure_cause
 from nova_accel.virt.holding import holdings
 
 LOG = logging.getLogger(__name__)

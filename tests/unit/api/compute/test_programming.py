@@ -26,7 +26,7 @@ from nova_accel.api import policy
 from nova_accel.api.compute import programming
 from nova_accel.api.compute import waiting
 from nova_accel.api.policies import deployable as policies
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from unit.api import base
 from unit.api import programming as programmed
 

@@ -23,7 +23,7 @@ from nova_accel import exceptions
 from nova_accel.api.compute import rpc
 from nova_accel.model import host_contract
 from nova_accel.model import host_rpc
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from unit import message_bus
 
 DEPLOYABLE = uuidutils.generate_uuid()

@@ -20,9 +20,9 @@ from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
-from nova_accel.model import hardware
 from nova_accel.model import host_contract
 from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
 from unit.api import base
 from unit.api.compute import test_bound_event
 

@@ -18,7 +18,7 @@ import testtools
 
 from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
 
 State = unit_state.State

@@ -15,8 +15,8 @@ from typing import Any
 
 import testtools
 
-from nova_accel.model import device_spec
 from nova_accel.model.cyborg import device_lines
+from nova_accel.model.devices import device_spec
 from rig.cyborg import made_up
 
 _DRIVERS = ('ascend', 'fpga_dfl', 'mdev', 'nic', 'nvme', 'pci', 'qat', 'xrt')

@@ -16,7 +16,7 @@ from typing import Any
 
 import testtools
 
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import host_drain

@@ -19,7 +19,7 @@ from hypothesis import strategies
 import testtools
 
 from nova_accel.model import finding
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_comparison
 from nova_accel.model.fleet import fleet_sources

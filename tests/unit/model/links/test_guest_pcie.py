@@ -20,8 +20,8 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import pci_address
+from nova_accel.model.devices import pci_path
 from nova_accel.model.links import guest_pcie
-from nova_accel.model.links import pci_path
 
 M = guest_pcie.Model
 

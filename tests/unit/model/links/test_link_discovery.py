@@ -16,10 +16,10 @@ import hypothesis
 from hypothesis import strategies
 import testtools
 
+from nova_accel.model import link_sets
 from nova_accel.model import pci_address
+from nova_accel.model.devices import pci_path
 from nova_accel.model.links import link_discovery
-from nova_accel.model.links import link_sets
-from nova_accel.model.links import pci_path
 
 Kind = link_sets.Kind
 Partition = link_discovery.Partition

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import device_profile
-from nova_accel.model import group_division
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import group_division
 
 
 def a_group(link='nvlink', **resources):

@@ -17,8 +17,8 @@ import hypothesis
 from hypothesis import strategies
 import testtools
 
+from nova_accel.model import link_sets
 from nova_accel.model.links import link_faults
-from nova_accel.model.links import link_sets
 from nova_accel.model.links import link_tree
 
 Kind = link_sets.Kind

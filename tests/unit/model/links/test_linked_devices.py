@@ -15,13 +15,13 @@ import itertools
 import testtools
 
 from nova_accel.model import attach_handle
-from nova_accel.model import device_spec
-from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import pci_path
 from nova_accel.model.links import link_discovery
 from nova_accel.model.links import linked_devices
-from nova_accel.model.links import pci_path
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 LINK = 'CUSTOM_NOVA_ACCEL_'

@@ -12,7 +12,7 @@
 
 import testtools
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 
 A, B = (('FPGA', frozenset({trait})) for trait in 'AB')

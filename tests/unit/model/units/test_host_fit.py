@@ -12,7 +12,7 @@
 
 import testtools
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import host_fit
 from nova_accel.model.units import known_groups

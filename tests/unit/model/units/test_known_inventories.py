@@ -14,7 +14,7 @@ from typing import Any
 
 import testtools
 
-from nova_accel.model import explanation
+from nova_accel.model.units import explanation
 from nova_accel.model.units import known_inventories
 from nova_accel.model.units import unit_changes
 

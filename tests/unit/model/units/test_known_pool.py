@@ -15,7 +15,7 @@ from typing import Any
 import fixtures
 import testtools
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import known_groups
 from nova_accel.model.units import known_pool

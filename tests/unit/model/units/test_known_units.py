@@ -19,8 +19,8 @@ from typing import Any
 import fixtures
 import testtools
 
-from nova_accel.model import device_profile
-from nova_accel.model.links import host_links
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import host_links
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_choice

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import pool_sizes
 from nova_accel.model.units import unit_changes
 

@@ -18,7 +18,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import unit_choice
 

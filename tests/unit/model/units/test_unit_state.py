@@ -14,7 +14,7 @@ import itertools
 
 import testtools
 
-from nova_accel.model import hardware
+from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
 
 State = unit_state.State

@@ -18,11 +18,11 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import host_binding
-from nova_accel.model import host_view
 from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
 from nova_accel.model.links import fabric
+from nova_accel.model.providers import host_view
 from nova_accel.virt.fabric import fabric_need
 from unit.virt.fabric import board
 

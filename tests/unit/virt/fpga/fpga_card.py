@@ -27,11 +27,11 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader
 from nova_accel.virt.fpga.programming import region_programmer

@@ -15,7 +15,7 @@
 import fixtures
 import testtools
 
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from unit.virt.fpga import fpga_card
 
 ONE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c31'

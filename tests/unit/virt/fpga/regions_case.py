@@ -20,8 +20,8 @@ import fixtures
 from oslo_utils import timeutils
 import testtools
 
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
 from unit.virt.fpga import fpga_card
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'

@@ -29,8 +29,8 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import arq_types
 from nova_accel.model import host_findings
-from nova_accel.model import provider_allocation
-from nova_accel.model import reshape
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.providers import reshape
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import fake_sysfs

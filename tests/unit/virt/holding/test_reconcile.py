@@ -20,7 +20,7 @@ from oslo_utils import uuidutils
 
 from nova_accel.model import arq_types
 from nova_accel.model import finding
-from nova_accel.model import provider_layout
+from nova_accel.model.providers import provider_layout
 from nova_accel.testing import libvirt
 from nova_accel.virt.holding import attach_journal
 from unit.virt import planted

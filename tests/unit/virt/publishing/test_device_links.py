@@ -16,9 +16,9 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import device_spec
+from nova_accel.model import link_sets
+from nova_accel.model.devices import device_spec
 from nova_accel.model.links import link_discovery
-from nova_accel.model.links import link_sets
 from nova_accel.testing import fake_sysfs
 from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery

@@ -18,8 +18,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.host import nvidia_smi
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
 from nova_accel.testing import fake_sysfs
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import link_memory

@@ -18,9 +18,9 @@ import fixtures
 import testtools
 
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import programmable
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
 from nova_accel.virt.publishing import held_answers
 
 CARD = pci_address.PciAddress(0, 0x81, 0, 0)

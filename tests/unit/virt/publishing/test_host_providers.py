@@ -25,13 +25,13 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import finding
-from nova_accel.model import hardware
 from nova_accel.model import host_findings
-from nova_accel.model import host_view
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import provider_layout
 from nova_accel.model import standing_orders
+from nova_accel.model.devices import hardware
+from nova_accel.model.providers import host_view
+from nova_accel.model.providers import provider_layout
 from nova_accel.state import durable_file
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching

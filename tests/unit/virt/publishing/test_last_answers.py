@@ -21,7 +21,7 @@ import fixtures
 from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.model import pci_address
-from nova_accel.model import provider_layout
+from nova_accel.model.providers import provider_layout
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import held_answers
 from nova_accel.virt.publishing import last_answers

@@ -17,12 +17,12 @@ from nova.compute import provider_tree
 import testtools
 
 from nova_accel.model import attach_handle
-from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model import occupancy
 from nova_accel.model import pci_address
-from nova_accel.model import provider_allocation
-from nova_accel.model import provider_layout
+from nova_accel.model.devices import hardware
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.providers import occupancy
+from nova_accel.model.providers import provider_layout
 from nova_accel.virt.publishing import nova_tree
 
 NODE = 'c1'

@@ -22,8 +22,8 @@ from nova_accel.db import findings
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.model import finding
-from nova_accel.model import hardware
-from nova_accel.model import host_view
+from nova_accel.model.devices import hardware
+from nova_accel.model.providers import host_view
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 from nova_accel.virt.publishing import discovery

@@ -20,8 +20,8 @@ from nova_accel.host import pci_function
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import host_binding
-from nova_accel.model import host_view
 from nova_accel.model import pci_address
+from nova_accel.model.providers import host_view
 from nova_accel.virt.publishing import units_in_use
 
 PARENT = pci_address.PciAddress(0, 0x81, 0, 0)

@@ -19,7 +19,7 @@ import dataclasses
 import random
 from typing import NamedTuple
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import unit_choice
 

@@ -22,8 +22,8 @@ import itertools
 import random
 from typing import Any
 
-from nova_accel.model import device_profile
-from nova_accel.model.units import bitstream_stock
+from nova_accel.model.fpga import bitstream_stock
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from rig.benchmark.simulation import clouds
 

@@ -20,7 +20,7 @@ import collections
 import random
 from typing import Any
 
-from nova_accel.model import device_profile
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from rig.benchmark.simulation import clouds
 

@@ -15,7 +15,7 @@ import threading
 
 from nova_accel import exceptions
 from nova_accel.model import naming
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import programming_case
 

@@ -18,9 +18,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import programming_case
 

@@ -17,7 +17,7 @@ from oslo_utils import timeutils
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from nova_accel.virt.fpga.programming import programming_history
 
 NOW = timeutils.utcnow(with_timezone=True)

@@ -18,7 +18,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from nova_accel.virt.fpga.programming import programming_job
 
 

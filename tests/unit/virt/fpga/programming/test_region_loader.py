@@ -23,10 +23,10 @@ import fixtures
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_cache
 from nova_accel.drivers import guard
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import programmable
-from nova_accel.model import programming_record
-from nova_accel.model import region_entry
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_entry
 from nova_accel.state import durable_file
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader

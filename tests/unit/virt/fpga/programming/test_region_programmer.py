@@ -17,10 +17,10 @@ import time
 import fixtures
 
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programming_record
-from nova_accel.model import region_contents
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_contents
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import programming_case
 

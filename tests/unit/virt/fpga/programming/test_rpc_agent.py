@@ -15,9 +15,9 @@ import oslo_messaging
 from oslo_utils import uuidutils
 
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_rpc
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import programming_record
 from unit import message_bus
 
 DEPLOYABLE = uuidutils.generate_uuid()

@@ -15,10 +15,10 @@ import dataclasses
 import fixtures
 
 from nova_accel import exceptions
-from nova_accel.model import fpga_bitstream
-from nova_accel.model import programmable
-from nova_accel.model import region_contents
-from nova_accel.model import region_entry
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import region_contents
+from nova_accel.model.fpga import region_entry
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import regions_case
 

@@ -20,8 +20,8 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programming_record
-from nova_accel.model import region_entry
+from nova_accel.model.fpga import programming_record
+from nova_accel.model.fpga import region_entry
 from nova_accel.virt.fpga.regions import region_journal
 from unit.virt.fpga import fpga_card
 from unit.virt.fpga import regions_case

@@ -19,7 +19,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import naming
-from nova_accel.model import programming_record
+from nova_accel.model.fpga import programming_record
 from nova_accel.virt.fpga.regions import region_target
 from unit.virt.fpga import fpga_card
 

@@ -1,0 +1,295 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Bitstreams: which one is asked for, and whether one fits a region.
+
+A bitstream is an image in Glance. Its properties describe it, under Cyborg's
+names: ``vendor``, ``board``, ``shell_id``, ``region_uuid``, ``function_uuid``,
+``function_name``. One name is our own: ``provides_shell_id``, of an image that
+is the static part of a card. All who may change an image may write anything
+there, see :mod:`nova_accel.model.devices.stated_properties`.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+import uuid
+
+from nova_accel import exceptions
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.devices import stated_properties
+from nova_accel.model.profiles import device_profile
+
+#: The tag of images that are bitstreams.
+TAG = 'FPGA'
+
+#: The namespace of the keys in a group, and in the properties of the image
+#: that a server boots from.
+_PREFIX = 'accel:'
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A bitstream by its id, or by a function: one of the three is set.
+
+    ``bitstream_id`` is the uuid of an image, ``function_id`` that of a
+    function.
+    """
+
+    bitstream_id: str | None = None
+    function_id: str | None = None
+    function_name: str | None = None
+
+    def __str__(self) -> str:
+        if self.bitstream_id is not None:
+            return f'bitstream {self.bitstream_id}'
+        if self.function_id is not None:
+            return f'function {self.function_id}'
+        return f'function {self.function_name!r}'
+
+    def is_met_by(self, bitstream: 'Bitstream') -> bool:
+        """Whether the bitstream is that image, or has that function."""
+        if self.bitstream_id is not None:
+            return bitstream.id == self.bitstream_id
+        if self.function_id is not None:
+            return self.function_id in bitstream.function_uuids
+        return bitstream.function_name == self.function_name
+
+
+def wanted(
+    group_properties: Mapping[str, str],
+    image_properties: Mapping[str, Any] | None = None,
+) -> Wanted | None:
+    """The bitstream that a group or a server's image asks for.
+
+    :param group_properties: the properties of a group, with or without
+        ``accel:`` before their names; other keys are ignored
+    :param image_properties: the properties of the image that the server boots
+        from; only the ones with ``accel:`` count
+    :returns: None if nothing is asked for
+    :raises InvalidDeviceProfile: more than one thing is asked for, or an id is
+        not a uuid.
+    """
+    asked = {
+        (name, device_profile.property_value(name, value))
+        for properties in (
+            {
+                f'{_PREFIX}{key.removeprefix(_PREFIX)}': value
+                for key, value in group_properties.items()
+            },
+            image_properties or {},
+        )
+        for name, value in _asked(properties)
+    }
+    if len(asked) > 1:
+        raise exceptions.InvalidDeviceProfile(
+            'the group of the device profile and the image together can ask '
+            'for one bitstream or function only, not '
+            + ' and '.join(
+                f'{_PREFIX}{name}={value}' for name, value in sorted(asked)
+            )
+        )
+    return Wanted(**dict(asked)) if asked else None
+
+
+def _asked(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in sorted(device_profile.PROPERTIES):
+        value = str(properties.get(f'{_PREFIX}{name}') or '').strip()
+        if value:
+            yield name, value
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """The signature of an image, in Nova's and Glance's terms, all as text.
+
+    Parts that the image does not have are None.
+    """
+
+    signature: str | None
+    hash_method: str | None
+    key_type: str | None
+    certificate_uuid: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Bitstream:
+    """A bitstream, as its image in Glance describes it.
+
+    ``size`` is in bytes. ``hash_value`` is Glance's own hash of the data in
+    lower-case hexadecimal, ``hash_algorithm`` the algorithm's name in hashlib.
+    ``shell_id`` is the shell that the bitstream needs, ``provides_shell_id``
+    the one that it is itself. ``owner`` is as for
+    :class:`nova_accel.model.devices.programmable.Contents`. Other values are
+    None, or empty, if the image does not state them.
+    """
+
+    id: str
+    name: str
+    size: int
+    status: str = 'active'
+    hash_algorithm: str | None = None
+    hash_value: str | None = None
+    vendor: str | None = None
+    board: str | None = None
+    shell_id: str | None = None
+    region_uuid: str | None = None
+    function_uuids: tuple[str, ...] = ()
+    function_name: str | None = None
+    signature: Signature | None = None
+    provides_shell_id: str | None = None
+    owner: str | None = programmable.UNKNOWN_OWNER
+
+    def __str__(self) -> str:
+        return f'{self.name!r} ({self.id})'
+
+
+def from_image(
+    image: Mapping[str, Any], operator_projects: Collection[str] = ()
+) -> Bitstream:
+    """The bitstream that an image describes, from Nova's image API.
+
+    A bitstream with several functions states their uuids separated by commas.
+
+    An image is the operator's if one of the operator's projects owns it, or if
+    it is public: Glance lets only administrators publish images.
+
+    :param operator_projects: the ids of the operator's projects
+    :raises BitstreamRefused: a property has a value that is not allowed; the
+        text names the image, the property and the cure.
+    """
+    image_id = _canonical(str(image['id']))
+    stated = stated_properties.Stated(image_id, image.get('properties') or {})
+    hash_value = image.get('os_hash_value')
+    provides_shell_id = stated.text('provides_shell_id')
+    owner = str(image.get('owner') or programmable.UNKNOWN_OWNER)
+    return Bitstream(
+        id=image_id,
+        name=stated.text('bs-name')
+        or str(image.get('name') or '')[: stated_properties.MAX_LENGTH],
+        size=int(image.get('size') or 0),
+        status=str(image.get('status')),
+        hash_algorithm=image.get('os_hash_algo') or None,
+        hash_value=str(hash_value).lower() if hash_value else None,
+        vendor=stated.text('vendor'),
+        board=stated.text('board'),
+        shell_id=stated.text('shell_id'),
+        region_uuid=stated.uuid('region_uuid'),
+        function_uuids=stated.uuids(
+            'function_uuid', stated_properties.MAX_FUNCTIONS
+        ),
+        function_name=stated.text('function_name'),
+        signature=_signature(
+            stated.text(
+                'img_signature', stated_properties.MAX_SIGNATURE_LENGTH
+            ),
+            stated.text('img_signature_hash_method'),
+            stated.text('img_signature_key_type'),
+            stated.text('img_signature_certificate_uuid'),
+        ),
+        provides_shell_id=(
+            provides_shell_id and _canonical(provides_shell_id)
+        ),
+        owner=(
+            None
+            if image.get('is_public') is True or owner in operator_projects
+            else owner
+        ),
+    )
+
+
+def from_circuit(circuit: programmable.Circuit) -> Bitstream:
+    """The bitstream that a region held before, as far as that is known."""
+    return Bitstream(
+        circuit.bitstream_id,
+        circuit.bitstream_id,
+        size=0,
+        function_uuids=circuit.function_uuids,
+        owner=circuit.owner,
+    )
+
+
+def _signature(*parts: str | None) -> Signature | None:
+    return Signature(*parts) if any(parts) else None
+
+
+def _canonical(text: str) -> str:
+    try:
+        return str(uuid.UUID(text.strip()))
+    except ValueError:
+        return text.strip()
+
+
+def misfits(
+    bitstream: Bitstream,
+    device: hardware.Device,
+    region: programmable.Region,
+) -> list[str]:
+    """Why a bitstream may not be loaded into a region; nothing if it may.
+
+    A region with a known type takes only bitstreams for that type. Whatever
+    else an image states must agree with the device; what it does not state is
+    not checked. A shell, however, must state its vendor and board. Upper and
+    lower case are the same.
+    """
+    found = list(_shell_misfits(bitstream, region))
+    if bitstream.status != 'active':
+        found.append(f'its status is {bitstream.status}, not active')
+    if region.type_uuid is not None and bitstream.region_uuid is None:
+        found.append(
+            'it has no region_uuid, and the type of '
+            f'{region.name} is {region.type_uuid}'
+        )
+    for name, stated, actual in (
+        (
+            'region_uuid',
+            bitstream.region_uuid,
+            [region.type_uuid and _canonical(region.type_uuid)],
+        ),
+        ('vendor', bitstream.vendor, _ids(device.vendor, device.vendor_id)),
+        ('board', bitstream.board, _ids(device.product, device.product_id)),
+        ('shell_id', bitstream.shell_id, [region.shell_id]),
+    ):
+        if stated is None:
+            continue
+        known = [value for value in actual if value is not None]
+        if stated.casefold() not in (value.casefold() for value in known):
+            found.append(
+                f'its {name} is {stated}, that of {region.name} is '
+                f'{known[0] if known else "not known"}'
+            )
+    return found
+
+
+def _shell_misfits(
+    bitstream: Bitstream, region: programmable.Region
+) -> Iterator[str]:
+    if bitstream.provides_shell_id is None:
+        if region.is_shell:
+            yield 'it has no provides_shell_id: it is no shell'
+        return
+    if not region.is_shell:
+        yield 'it is a shell, not for a region'
+    for name, stated in (
+        ('vendor', bitstream.vendor),
+        ('board', bitstream.board),
+    ):
+        if stated is None:
+            yield f'it is a shell and has no {name}'
+
+
+def _ids(name: str, pci_id: str) -> list[str]:
+    """The names by which an image may state a vendor or product."""
+    return [name, pci_id, f'0x{pci_id}']

@@ -1,0 +1,455 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+import uuid
+
+import hypothesis
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import pci_address
+from nova_accel.model.devices import hardware
+from nova_accel.model.devices import programmable
+from nova_accel.model.devices import stated_properties
+from nova_accel.model.fpga import fpga_bitstream
+from unit.model import hostile_metadata
+
+IMAGE = '0b955a5b-f5dd-49d0-8c4f-28729427d303'
+FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
+
+CARD = hardware.Device(
+    'pci_0000_81_00_0',
+    'FPGA',
+    '8086',
+    '09c4',
+    'Intel',
+    'PAC Arria10',
+    pci_address.PciAddress(0, 0x81, 0, 0),
+    'fake',
+    (),
+)
+REGION = programmable.Region('region1', REGION_TYPE, 'Shell-2.1')
+FITTING = fpga_bitstream.Bitstream(
+    IMAGE,
+    'matrix',
+    10,
+    vendor='intel',
+    board='pac arria10',
+    shell_id='shell-2.1',
+    region_uuid=REGION_TYPE,
+)
+
+
+class TestWanted(testtools.TestCase):
+    def test_one_of_three(self):
+        for name, value, field in (
+            ('bitstream_id', IMAGE, 'bitstream_id'),
+            ('function_id', FUNCTION, 'function_id'),
+            ('function_name', 'Matrix, fast', 'function_name'),
+        ):
+            expected = fpga_bitstream.Wanted(**{field: value})
+            self.assertEqual(expected, fpga_bitstream.wanted({name: value}))
+            self.assertEqual(
+                expected,
+                fpga_bitstream.wanted(
+                    {f'accel:{name}': value, 'resources:FPGA': '1'}
+                ),
+            )
+            self.assertEqual(
+                expected,
+                fpga_bitstream.wanted(
+                    {}, {f'accel:{name}': value, 'os_type': 'linux'}
+                ),
+            )
+
+    def test_nothing(self):
+        self.assertIsNone(fpga_bitstream.wanted({'resources:FPGA': '1'}))
+        self.assertIsNone(
+            fpga_bitstream.wanted(
+                {'bitstream_id': ''}, {'accel:function_name': None}
+            )
+        )
+
+    def test_an_image_has_properties_of_its_own(self):
+        """Only those in the namespace ask for something."""
+        self.assertIsNone(
+            fpga_bitstream.wanted({}, {'function_name': 'guest'})
+        )
+
+    def test_the_same_twice(self):
+        self.assertEqual(
+            fpga_bitstream.Wanted(bitstream_id=IMAGE),
+            fpga_bitstream.wanted(
+                {'bitstream_id': IMAGE.upper()}, {'accel:bitstream_id': IMAGE}
+            ),
+        )
+
+    def test_more_than_one(self):
+        for group, image in (
+            ({'bitstream_id': IMAGE, 'function_id': FUNCTION}, {}),
+            ({'bitstream_id': IMAGE}, {'accel:bitstream_id': FUNCTION}),
+            ({'function_name': 'a'}, {'accel:function_id': FUNCTION}),
+        ):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                fpga_bitstream.wanted,
+                group,
+                image,
+            )
+            self.assertIn('one bitstream or function', str(error))
+
+    def test_no_uuid(self):
+        for name in ('bitstream_id', 'function_id'):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                fpga_bitstream.wanted,
+                {name: '../../etc/passwd'},
+            )
+            self.assertIn(f'accel:{name}', str(error))
+
+    def test_what_people_read(self):
+        for field, value, text in (
+            ('bitstream_id', IMAGE, f'bitstream {IMAGE}'),
+            ('function_id', FUNCTION, f'function {FUNCTION}'),
+            ('function_name', 'Matrix', "function 'Matrix'"),
+        ):
+            self.assertEqual(
+                text, str(fpga_bitstream.Wanted(**{field: value}))
+            )
+
+    def test_is_met_by(self):
+        found = dataclasses.replace(
+            FITTING,
+            function_uuids=(REGION_TYPE, FUNCTION),
+            function_name='matrix',
+        )
+        for wanted, met in (
+            (fpga_bitstream.Wanted(bitstream_id=IMAGE), True),
+            (fpga_bitstream.Wanted(bitstream_id=FUNCTION), False),
+            (fpga_bitstream.Wanted(function_id=FUNCTION), True),
+            (fpga_bitstream.Wanted(function_id=IMAGE), False),
+            (fpga_bitstream.Wanted(function_name='matrix'), True),
+            (fpga_bitstream.Wanted(function_name='Matrix'), False),
+        ):
+            self.assertEqual(met, wanted.is_met_by(found), str(wanted))
+
+
+class TestFromImage(testtools.TestCase):
+    def test_all_that_it_says(self):
+        self.assertEqual(
+            fpga_bitstream.Bitstream(
+                IMAGE,
+                'matrix',
+                4096,
+                'active',
+                'sha512',
+                'ab' * 64,
+                'Intel',
+                'PAC',
+                'shell',
+                REGION_TYPE,
+                (FUNCTION, REGION_TYPE),
+                'multiply',
+                fpga_bitstream.Signature(
+                    'c2ln', 'SHA-256', 'RSA-PSS', FUNCTION
+                ),
+            ),
+            fpga_bitstream.from_image(
+                {
+                    'id': IMAGE.upper(),
+                    'name': 'image',
+                    'size': 4096,
+                    'status': 'active',
+                    'os_hash_algo': 'sha512',
+                    'os_hash_value': 'AB' * 64,
+                    'properties': {
+                        'bs-name': 'matrix',
+                        'vendor': ' Intel ',
+                        'board': 'PAC',
+                        'shell_id': 'shell',
+                        'region_uuid': REGION_TYPE.upper(),
+                        'function_uuid': f'{FUNCTION}, {REGION_TYPE.upper()},',
+                        'function_name': 'multiply',
+                        'img_signature': 'c2ln',
+                        'img_signature_hash_method': 'SHA-256',
+                        'img_signature_key_type': 'RSA-PSS',
+                        'img_signature_certificate_uuid': FUNCTION,
+                    },
+                }
+            ),
+        )
+
+    def test_it_is_named_as_its_image_unless_it_says_so(self):
+        for name, expected in (('matrix', 'matrix'), ('x' * 300, 'x' * 255)):
+            found = fpga_bitstream.from_image(
+                {'id': IMAGE, 'name': name, 'status': 'active'}
+            )
+            self.assertEqual(f"'{expected}' ({IMAGE})", str(found))
+
+    def test_the_shell_that_it_is(self):
+        for text, shell_id in (
+            (REGION_TYPE.upper(), REGION_TYPE),
+            (' base ', 'base'),
+        ):
+            found = fpga_bitstream.from_image(
+                {
+                    'id': IMAGE,
+                    'status': 'active',
+                    'properties': {'provides_shell_id': text},
+                }
+            )
+            self.assertEqual(shell_id, found.provides_shell_id)
+
+    def test_next_to_nothing(self):
+        found = fpga_bitstream.from_image(
+            {
+                'id': IMAGE,
+                'name': None,
+                'size': None,
+                'status': 'queued',
+                'os_hash_algo': '',
+            }
+        )
+        self.assertEqual(
+            fpga_bitstream.Bitstream(IMAGE, '', 0, status='queued'), found
+        )
+
+    def test_a_public_image_is_the_operators(self):
+        for image, owner in (
+            ({'is_public': True, 'owner': 'project'}, None),
+            ({'is_public': False, 'owner': 'project'}, 'project'),
+            ({'owner': 'project'}, 'project'),
+            ({'is_public': 'no', 'owner': None}, programmable.UNKNOWN_OWNER),
+            # What anyone may write.
+            (
+                {'properties': {'is_public': True, 'visibility': 'public'}},
+                programmable.UNKNOWN_OWNER,
+            ),
+        ):
+            found = fpga_bitstream.from_image(
+                {'id': IMAGE, 'status': 'active', **image}
+            )
+            self.assertEqual(owner, found.owner, str(image))
+
+    def test_a_hash_among_the_properties_is_none_of_glance(self):
+        found = fpga_bitstream.from_image(
+            {
+                'id': IMAGE,
+                'status': 'active',
+                'properties': {
+                    'os_hash_algo': 'sha512',
+                    'os_hash_value': 'ab' * 64,
+                },
+            }
+        )
+        self.assertIsNone(found.hash_value)
+
+    def test_half_a_signature_is_one(self):
+        found = fpga_bitstream.from_image(
+            {
+                'id': IMAGE,
+                'status': 'active',
+                'properties': {'img_signature': 'c2ln'},
+            }
+        )
+        self.assertEqual(
+            fpga_bitstream.Signature('c2ln', None, None, None), found.signature
+        )
+
+    def test_what_no_bitstream_may_say(self):
+        for name, value in (
+            ('region_uuid', 'left'),
+            ('function_uuid', '---'),
+            ('function_uuid', f'{FUNCTION},all'),
+            (
+                'function_uuid',
+                ','.join(str(uuid.uuid4()) for _number in range(17)),
+            ),
+            ('function_name', 'n' * 256),
+            ('vendor', 'a\nb'),
+            ('board', '\u202eUPA'),
+            ('shell_id', '\ud800'),
+            ('provides_shell_id', '\0'),
+            ('bs-name', 'n' * 256),
+            ('img_signature', 's' * 4097),
+            ('img_signature_certificate_uuid', 'u' * 256),
+        ):
+            error = self.assertRaises(
+                exceptions.BitstreamRefused,
+                fpga_bitstream.from_image,
+                {'id': IMAGE, 'status': 'active', 'properties': {name: value}},
+            )
+            for part in (IMAGE, f'property {name} ', 'openstack image set'):
+                self.assertIn(part, str(error))
+
+    def test_a_projects_images_that_are_the_operators(self):
+        for projects, owner in (
+            ((), 'project'),
+            (('other',), 'project'),
+            (('other', 'project'), None),
+        ):
+            found = fpga_bitstream.from_image(
+                {'id': IMAGE, 'status': 'active', 'owner': 'project'}, projects
+            )
+            self.assertEqual(owner, found.owner)
+
+    @hypothesis.given(hostile_metadata.properties())
+    def test_nothing_hostile_goes_further(self, properties):
+        try:
+            found = fpga_bitstream.from_image(
+                {
+                    'id': IMAGE,
+                    'status': 'active',
+                    'owner': 'project',
+                    'properties': properties,
+                }
+            )
+        except exceptions.BitstreamRefused as error:
+            self.assertLess(len(str(error)), 4000)
+            self.assertTrue(str(error).isprintable())
+            return
+        self.assertLessEqual(len(found.function_uuids), 16)
+        for text in (*found.function_uuids, found.region_uuid or IMAGE):
+            self.assertTrue(stated_properties.is_uuid(text))
+        for text in (
+            found.name,
+            found.vendor,
+            found.board,
+            found.shell_id,
+            found.function_name,
+            found.provides_shell_id,
+        ):
+            self.assertLessEqual(len(text or ''), 255)
+            self.assertTrue((text or '').isprintable())
+
+
+class TestFromCircuit(testtools.TestCase):
+    def test_what_is_known_of_a_circuit(self):
+        for owner in (None, 'project'):
+            found = fpga_bitstream.from_circuit(
+                programmable.Circuit(IMAGE, 'ab' * 32, (FUNCTION,), owner)
+            )
+            self.assertEqual(
+                fpga_bitstream.Bitstream(
+                    IMAGE, IMAGE, 0, function_uuids=(FUNCTION,), owner=owner
+                ),
+                found,
+            )
+
+
+class TestMisfits(testtools.TestCase):
+    def misfits(self, **changes):
+        return fpga_bitstream.misfits(
+            dataclasses.replace(FITTING, **changes), CARD, REGION
+        )
+
+    def test_fits(self):
+        self.assertEqual([], self.misfits())
+        self.assertEqual([], self.misfits(vendor='8086', board='0x09C4'))
+        self.assertEqual(
+            [], self.misfits(vendor=None, board=None, shell_id=None)
+        )
+
+    def test_a_shell(self):
+        shell = programmable.Region(
+            programmable.SHELL, shell_id='base', is_shell=True
+        )
+
+        def misfits(**changes):
+            return ', '.join(
+                fpga_bitstream.misfits(
+                    dataclasses.replace(
+                        FITTING,
+                        **{
+                            'region_uuid': None,
+                            'shell_id': 'base',
+                            'provides_shell_id': 'new',
+                            **changes,
+                        },
+                    ),
+                    CARD,
+                    shell,
+                )
+            )
+
+        self.assertEqual('', misfits())
+        self.assertEqual('', misfits(shell_id=None))
+        self.assertIn('no shell', misfits(provides_shell_id=None))
+        self.assertIn('shell_id is other', misfits(shell_id='other'))
+        self.assertIn('has no vendor', misfits(vendor=None))
+        self.assertIn('has no board', misfits(board=None))
+        self.assertIn('its board is', misfits(board='other'))
+        # Nor is it for a region, whoever asks for it.
+        self.assertIn(
+            'it is a shell, not for a region',
+            self.misfits(provides_shell_id='new'),
+        )
+
+    def test_each(self):
+        for name, value, actual in (
+            ('region_uuid', FUNCTION, REGION_TYPE),
+            ('vendor', 'Xilinx', 'Intel'),
+            ('board', 'U250', 'PAC'),
+            ('shell_id', 'shell-2', 'Shell-2.1'),
+        ):
+            (why,) = self.misfits(**{name: value})
+            for text in (f'its {name} is {value}', actual, 'region1'):
+                self.assertIn(text, why)
+            # Tenants read it.
+            self.assertNotIn('0000:81:00.0', why)
+
+    def test_all(self):
+        self.assertEqual(
+            5,
+            len(
+                self.misfits(
+                    region_uuid=FUNCTION,
+                    vendor='a',
+                    board='b',
+                    shell_id='c',
+                    status='deactivated',
+                )
+            ),
+        )
+
+    def test_a_typed_region_wants_its_type(self):
+        (why,) = self.misfits(region_uuid=None)
+        self.assertIn('it has no region_uuid', why)
+        self.assertIn(REGION_TYPE, why)
+
+    def test_a_region_that_says_nothing(self):
+        """What is stated and cannot be compared does not fit."""
+        silent = programmable.Region('region1')
+        self.assertEqual(
+            ['its region_uuid', 'its shell_id'],
+            [
+                why.partition(' is ')[0]
+                for why in fpga_bitstream.misfits(FITTING, CARD, silent)
+            ],
+        )
+        self.assertEqual(
+            [],
+            fpga_bitstream.misfits(
+                dataclasses.replace(FITTING, region_uuid=None, shell_id=None),
+                CARD,
+                silent,
+            ),
+        )
+
+    def test_the_regions_type_in_another_spelling(self):
+        for spelled in (REGION_TYPE.upper(), REGION_TYPE.replace('-', '')):
+            shouted = programmable.Region('region1', spelled, 'SHELL-2.1')
+            self.assertEqual(
+                [], fpga_bitstream.misfits(FITTING, CARD, shouted)
+            )

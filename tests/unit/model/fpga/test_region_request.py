@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model.devices import programmable
+from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import region_contents
+from nova_accel.model.fpga import region_request
+from unit.virt.fpga import fpga_card
+
+IMAGE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+FUNCTIONS = {
+    f'trait:{fpga_card.FUNCTION_TRAIT}': 'required',
+    'trait:CUSTOM_FUNCTION_X': 'required',
+}
+
+
+class TestOf(testtools.TestCase):
+    regions = tuple(
+        (fpga_card.DEVICE, region) for region in fpga_card.DEVICE.regions
+    )
+
+    def of(self, *arqs, **properties):
+        return region_request.of(arqs, self.regions, properties)
+
+    def test_each_region_once(self):
+        first, second = self.of(
+            fpga_card.wants(IMAGE, 'region1_function0'),
+            fpga_card.an_arq('region0'),
+            fpga_card.wants(IMAGE, 'region1_function1'),
+        )
+        self.assertEqual(
+            (fpga_bitstream.Wanted(IMAGE), 'region1', None, 'region0'),
+            (
+                first.wanted,
+                first.region.name,
+                second.wanted,
+                second.region.name,
+            ),
+        )
+
+    def test_the_image_asks_for_regions_alone(self):
+        properties = {'accel:bitstream_id': IMAGE}
+        arq = fpga_card.an_arq()
+        (request,) = self.of(arq, **properties)
+        self.assertEqual(fpga_bitstream.Wanted(IMAGE), request.wanted)
+        self.regions = ()
+        self.assertEqual([], self.of(arq, **properties))
+        self.assertRaises(
+            exceptions.DeviceError, self.of, fpga_card.wants(IMAGE)
+        )
+
+    def test_two_things_of_one_region(self):
+        for second in (
+            fpga_card.an_arq('region1_function1'),
+            fpga_card.wants(fpga_card.NODE, 'region1_function1'),
+        ):
+            self.assertRaises(
+                exceptions.Conflict,
+                self.of,
+                fpga_card.wants(IMAGE, 'region1_function0'),
+                second,
+            )
+
+    def test_functions_that_are_required(self):
+        (request,) = self.of(fpga_card.an_arq(**FUNCTIONS))
+        self.assertEqual(
+            {'region0': {fpga_card.FUNCTION_TRAIT}}, request.functions
+        )
+        has = region_contents.Known(
+            programmable.Contents(
+                IMAGE, 'sha', 'text', (fpga_card.FUNCTION,), owner=None
+            )
+        )
+        request.check(has, None)
+        for known in (
+            region_contents.Known(),
+            region_contents.Known(has.contents, 'CRC error'),
+            region_contents.Known(
+                dataclasses.replace(has.contents, owner='project')
+            ),
+        ):
+            self.assertRaises(
+                exceptions.DeviceError, request.check, known, None
+            )

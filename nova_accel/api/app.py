@@ -25,8 +25,8 @@ from nova_accel.api import report_section
 from nova_accel.api import route
 from nova_accel.api import router
 from nova_accel.api import routes
-from nova_accel.db import engine
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
 from nova_accel.model import host_contract
 
 _CONTRACT = str(host_contract.NEWEST)

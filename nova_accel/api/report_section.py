@@ -17,7 +17,7 @@ from typing import Any
 
 from nova_accel import conf
 from nova_accel.api import microversion
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
 from nova_accel.model import host_contract
 
 CONF = conf.CONF

@@ -31,7 +31,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import errors
 from nova_accel.api import microversion
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 from nova_accel.metrics import exposition
 
 CONF = conf.CONF

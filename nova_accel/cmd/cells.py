@@ -29,7 +29,7 @@ import oslo_messaging as messaging
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import database_url
+from nova_accel.db.sql import database_url
 from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.fleet import fleet_sources

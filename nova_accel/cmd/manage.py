@@ -24,8 +24,8 @@ from oslo_config import cfg
 
 from nova_accel import exceptions
 from nova_accel.cmd import configuration_fault
-from nova_accel.db import engine
-from nova_accel.db import migration
+from nova_accel.db.migrations import migration
+from nova_accel.db.sql import engine
 from nova_accel.overview import printing
 
 #: The words of a command line that only asks what there is.

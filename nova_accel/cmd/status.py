@@ -33,7 +33,7 @@ from nova_accel.cmd import fleet_check
 from nova_accel.cmd import hosts_check
 from nova_accel.cmd import nova_check
 from nova_accel.cmd import placement_check
-from nova_accel.db import migration
+from nova_accel.db.migrations import migration
 
 CONF = conf.CONF
 

@@ -18,10 +18,10 @@ The longer ago, the less it counts.
 
 import sqlalchemy as sa
 
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import demand_rows
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 
 _TABLE = schema.BITSTREAM_DEMAND
 

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import engine
 from nova_accel.db import host as host_db
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES

@@ -28,15 +28,15 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import device_profile
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import free_handles
 from nova_accel.db.rows import host_orders
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model import paging
 from nova_accel.model.units import handle_stock

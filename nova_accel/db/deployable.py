@@ -23,11 +23,11 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import attribute
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 
 CONF = conf.CONF

@@ -19,11 +19,11 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state

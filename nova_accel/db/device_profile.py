@@ -25,10 +25,10 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 
 _TABLE = schema.DEVICE_PROFILES

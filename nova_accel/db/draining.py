@@ -23,12 +23,12 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
 
 _HOSTS = schema.HOSTS

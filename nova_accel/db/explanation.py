@@ -20,9 +20,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import conf
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.units import explanation
 from nova_accel.model.units import unit_state
 

@@ -16,8 +16,8 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 
 _FINDINGS = schema.FINDINGS

@@ -22,11 +22,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from nova_accel.db import draining
-from nova_accel.db import engine
 from nova_accel.db import findings
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.fleet import host_drain
 from nova_accel.model.units import unit_state

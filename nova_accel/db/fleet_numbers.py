@@ -21,10 +21,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model.fleet import fleet_numbers
 from nova_accel.model.units import unit_state

@@ -27,11 +27,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import conf
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
-from nova_accel.db import utc_datetime
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
+from nova_accel.db.sql import utc_datetime
 from nova_accel.model import naming
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state

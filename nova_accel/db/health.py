@@ -15,8 +15,8 @@
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
 
 
 @engine.retried

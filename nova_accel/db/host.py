@@ -22,15 +22,15 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import inventory
 from nova_accel.db.rows import other_hosts
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import host_contract
 from nova_accel.model import standing_orders
 
@@ -41,13 +41,6 @@ _HANDLES = schema.ATTACH_HANDLES
 _FINDINGS = schema.FINDINGS
 
 _DIGEST_LENGTH = 255
-
-
-class HostState(TypedDict):
-    """Whether a host reports."""
-
-    hostname: str
-    is_silent: bool
 
 
 class HostRow(HostState):
@@ -279,26 +272,6 @@ def get_silent_node(hostname: str, silence_s: int) -> str:
         return silent_node(connection, hostname, silence_s)
 
 
-def silent_node(
-    connection: sa.Connection, hostname: str, silence_s: int
-) -> str:
-    """As :func:`get_silent_node`, as a part of its caller's transaction."""
-    found = connection.execute(
-        sa.select(
-            _HOSTS.c.node_uuid, is_silent(silence_s).label('is_silent')
-        ).where(_HOSTS.c.hostname == hostname)
-    ).one_or_none()
-    if found is None:
-        raise not_found([hostname])
-    if not found.is_silent:
-        raise exceptions.Conflict(
-            f'host {hostname} reports its devices: stop its nova-compute '
-            f'and wait for {silence_s} s'
-        )
-    node_uuid: str = found.node_uuid
-    return node_uuid
-
-
 @engine.retried
 def forget(
     hostname: str, silence_s: int, is_dry_run: bool = False
@@ -318,87 +291,6 @@ def forget(
         if is_dry_run:
             connection.rollback()
         return deleted
-
-
-def delete(connection: sa.Connection, hostname: str) -> dict[str, int]:
-    """Delete a locked host with all that it has.
-
-    A part of its caller's transaction.
-
-    :returns: table name -> how many rows were deleted
-    """
-    arqs, fences = schema.ARQS, schema.BINDINGS
-    devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
-    deployables = sa.select(_DEPLOYABLES.c.uuid).where(
-        _DEPLOYABLES.c.device_uuid.in_(devices)
-    )
-    return {
-        table.name: connection.execute(sa.delete(table).where(where)).rowcount
-        for table, where in (
-            (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
-            (arqs, arqs.c.hostname == hostname),
-            (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
-            (_DEVICES, _DEVICES.c.hostname == hostname),
-            (fences, fences.c.hostname == hostname),
-            (_FINDINGS, _FINDINGS.c.hostname == hostname),
-            (_HOSTS, _HOSTS.c.hostname == hostname),
-        )
-    }
-
-
-def lock(connection: sa.Connection, hostname: str) -> None:
-    """Lock a host's row, which each report updates first.
-
-    So no report comes in between. A part of its caller's transaction. There
-    may be no such host.
-    """
-    connection.execute(
-        sa.select(_HOSTS.c.id)
-        .where(_HOSTS.c.hostname == hostname)
-        .with_for_update()
-    )
-
-
-def is_silent(
-    silence_s: int | sa.BindParameter[int],
-) -> sa.ColumnElement[bool]:
-    """Whether the last report of a host is older than this many seconds.
-
-    In an outer join, a host without a row is silent, too.
-    """
-    return sa.or_(
-        _HOSTS.c.reported_at.is_(None),
-        _HOSTS.c.reported_at < clock.ago(silence_s),
-    )
-
-
-def check_known(connection: sa.Connection, hostnames: Collection[str]) -> None:
-    """A part of its caller's transaction.
-
-    :raises NotFound: names those that have never reported
-    """
-    known = connection.scalars(
-        sa.select(_HOSTS.c.hostname).where(
-            _HOSTS.c.hostname.in_(list(hostnames))
-        )
-    )
-    unknown = sorted(set(hostnames).difference(known))
-    if unknown:
-        raise not_found(unknown)
-
-
-def not_found(hostnames: Collection[str]) -> exceptions.NotFound:
-    """The fault that names hosts that have never reported."""
-    return exceptions.NotFound(
-        '; '.join(
-            f'Host {hostname} not found: it has never reported its devices'
-            for hostname in hostnames
-        ),
-        public=(
-            'the host that was chosen has no accelerators: try again, or '
-            'ask an administrator'
-        ),
-    )
 
 
 def _update_host(

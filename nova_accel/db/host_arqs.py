@@ -30,15 +30,15 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db import engine
-from nova_accel.db import limits
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
 from nova_accel.db.rows import project_quota
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import limits
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model import host_binding
 from nova_accel.model.profiles import device_profile

@@ -28,11 +28,11 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
 from nova_accel.model import host_contract
 from nova_accel.model.cyborg import hosts

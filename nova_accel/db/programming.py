@@ -24,9 +24,9 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import pages
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 from nova_accel.model.fpga import programming_record
 

@@ -16,9 +16,9 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 
 _ARQS = schema.ARQS

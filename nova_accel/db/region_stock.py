@@ -20,11 +20,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.fpga import region_contents
 from nova_accel.model.fpga import stocking
 

@@ -20,9 +20,9 @@ from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 
 LOG = logging.getLogger(__name__)
 

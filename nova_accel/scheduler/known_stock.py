@@ -30,8 +30,8 @@ from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
 from nova_accel.db import bitstream_demand
-from nova_accel.db import engine
 from nova_accel.db import free_units
+from nova_accel.db.sql import engine
 from nova_accel.model.fpga import bitstream_stock
 from nova_accel.model.units import known_units
 

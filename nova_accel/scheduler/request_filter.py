@@ -35,7 +35,7 @@ from sqlalchemy import exc as sa_exc
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile

@@ -26,9 +26,9 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import conf
-from nova_accel.db import engine
-from nova_accel.db import schema
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 
 CONF = conf.CONF
 

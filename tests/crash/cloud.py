@@ -31,8 +31,8 @@ from crash import effects
 from crash import imitated_host
 from crash import imitation
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model import nova_server
 from nova_accel.testing import accelerator_api

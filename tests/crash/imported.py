@@ -21,8 +21,8 @@ import sqlalchemy as sa
 
 from crash import cloud as cloud_module
 from crash import imitation
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 
 _NEVER = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 

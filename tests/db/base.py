@@ -27,7 +27,7 @@ import testtools
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.testing import reports
 from rig import quick_database

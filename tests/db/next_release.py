@@ -17,8 +17,8 @@ import pathlib
 from alembic import config as alembic_config
 import fixtures
 
-from nova_accel.db import migration
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import migration
+from nova_accel.db.migrations import schema_version
 
 VERSION = 'next'
 

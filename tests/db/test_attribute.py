@@ -20,7 +20,7 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import attribute
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

@@ -20,10 +20,10 @@ import testscenarios
 from db import base
 from nova_accel.db import bitstream_demand
 from nova_accel.db import client_arqs
-from nova_accel.db import clock
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
 from nova_accel.db.rows import demand_rows
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

@@ -22,7 +22,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 from nova_accel.testing import database

@@ -20,9 +20,9 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
-from nova_accel.db import engine
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -384,7 +384,9 @@ class TestBind(ArqTestCase):
     def test_a_controller_that_is_minutes_ahead_binds(self) -> None:
         ahead = schema.now() + datetime.timedelta(minutes=4)
         [uuid] = self.make_arqs(1)
-        with fixtures.MonkeyPatch('nova_accel.db.schema.now', lambda: ahead):
+        with fixtures.MonkeyPatch(
+            'nova_accel.db.sql.schema.now', lambda: ahead
+        ):
             [bound] = client_arqs.bind({uuid: self.place()})
             self.assertEqual('Bound', bound['state'])
             self.assertEqual('Bound', client_arqs.get(uuid)['state'])

@@ -22,7 +22,7 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.cmd.cyborg import cyborg_database
 from nova_accel.cmd.cyborg import steps
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import mapping

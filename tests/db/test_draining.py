@@ -23,7 +23,7 @@ from nova_accel.db import draining
 from nova_accel.db import fleet
 from nova_accel.db import host
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports

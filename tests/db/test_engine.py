@@ -29,10 +29,10 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
-from nova_accel.db import engine
 from nova_accel.db import host_arqs
-from nova_accel.db import pooling
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import pooling
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios

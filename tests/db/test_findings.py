@@ -17,10 +17,10 @@ import sqlalchemy as sa
 import testscenarios
 
 from db import base
-from nova_accel.db import engine
 from nova_accel.db import findings
 from nova_accel.db import fleet
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.testing import database
 from nova_accel.testing import reports

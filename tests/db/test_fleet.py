@@ -21,10 +21,10 @@ import testscenarios
 from db import base
 from nova_accel.db import client_arqs
 from nova_accel.db import device
-from nova_accel.db import engine
 from nova_accel.db import fleet
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import database

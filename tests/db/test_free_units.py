@@ -25,12 +25,12 @@ import testscenarios
 from db import base
 from nova_accel.db import cleaning
 from nova_accel.db import client_arqs
-from nova_accel.db import clock
 from nova_accel.db import device
 from nova_accel.db import free_units
 from nova_accel.db import host
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.model import naming
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import known_units

@@ -15,9 +15,9 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import engine
 from nova_accel.db import health
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
 from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios

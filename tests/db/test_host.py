@@ -22,10 +22,10 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import clock
 from nova_accel.db import host
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import standing_orders
 from nova_accel.testing import database
@@ -467,14 +467,14 @@ class TestForget(base.DatabaseTestCase):
         for minutes in (-60, 60):
             here = schema.now() + datetime.timedelta(minutes=minutes)
             with fixtures.MonkeyPatch(
-                'nova_accel.db.schema.now', lambda now=here: now
+                'nova_accel.db.sql.schema.now', lambda now=here: now
             ):
                 self.host.report()
             self.assertEqual(
                 [False, False], [row['is_silent'] for row in host.get_all(180)]
             )
             with fixtures.MonkeyPatch(
-                'nova_accel.db.schema.now', lambda now=here: now
+                'nova_accel.db.sql.schema.now', lambda now=here: now
             ):
                 self.assertEqual(
                     [False, False],

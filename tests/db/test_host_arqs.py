@@ -19,12 +19,12 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
-from nova_accel.db import clock
 from nova_accel.db import device_profile
-from nova_accel.db import engine
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
 from nova_accel.db.rows import fence
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.testing import database
 from nova_accel.testing import reports

@@ -25,7 +25,7 @@ from nova_accel.db import device
 from nova_accel.db import device_profile
 from nova_accel.db import host
 from nova_accel.db import imports
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import nova_server

@@ -26,8 +26,8 @@ from db import relay
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios
@@ -308,7 +308,7 @@ class TestFaultsOfServers(FaultsTestCase):
 
 
 class TestFullFile(FaultsTestCase):
-    """A server's full disk is in unit.db.test_faults: no test can make one."""
+    """No test can fill a server's disk: see unit.db.sql.test_faults."""
 
     backend = 'sqlite'
 

@@ -30,11 +30,11 @@ from db import base
 from db import next_release
 from nova_accel import exceptions
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import migration
-from nova_accel.db import schema
-from nova_accel.db import schema_version
-from nova_accel.db import sync_lock
+from nova_accel.db.migrations import migration
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.migrations import sync_lock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 
 _CHANGES = ('CREATE', 'ALTER', 'DROP')
@@ -225,7 +225,9 @@ class TestMigration(testtools.TestCase):
     def test_another_that_does_not_end(self) -> None:
         with (
             sync_lock.alone(engine.url()),
-            fixtures.MonkeyPatch('nova_accel.db.sync_lock.WAIT_S', 1),
+            fixtures.MonkeyPatch(
+                'nova_accel.db.migrations.sync_lock.WAIT_S', 1
+            ),
         ):
             error = self.assertRaises(
                 exceptions.ServiceUnavailable, migration.sync
@@ -250,7 +252,8 @@ class TestMigration(testtools.TestCase):
             ),
         ):
             with fixtures.MockPatch(
-                'nova_accel.db.migration.command.upgrade', side_effect=fault
+                'nova_accel.db.migrations.migration.command.upgrade',
+                side_effect=fault,
             ) as upgrade:
                 error = self.assertRaises(
                     exceptions.ServiceUnavailable, migration.sync

@@ -20,9 +20,9 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import pages
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 from nova_accel.testing import database
 

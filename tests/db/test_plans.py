@@ -27,7 +27,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import free_units
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 from nova_accel.model.units import unit_changes
 from nova_accel.testing import database

@@ -20,7 +20,7 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import programming
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import paging
 from nova_accel.model.fpga import programming_record
 from nova_accel.testing import database

@@ -23,7 +23,7 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

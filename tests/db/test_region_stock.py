@@ -17,11 +17,11 @@ import sqlalchemy as sa
 import testscenarios
 
 from db import base
-from nova_accel.db import clock
 from nova_accel.db import device
 from nova_accel.db import host_arqs
 from nova_accel.db import region_stock
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.model import host_contract
 from nova_accel.model.devices import hardware
 from nova_accel.model.fpga import stocking

@@ -38,8 +38,8 @@ from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import provisioning
 from nova_accel.db import region_stock
-from nova_accel.db import schema
 from nova_accel.db import turn
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import paging
 from nova_accel.model.devices import hardware

@@ -18,9 +18,9 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import schema
 from nova_accel.db import turn
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios

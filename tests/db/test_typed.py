@@ -24,12 +24,12 @@ from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import device
 from nova_accel.db import device_profile
-from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.fpga import programming_record
 from nova_accel.testing import database
 from nova_accel.testing import reports

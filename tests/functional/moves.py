@@ -19,9 +19,9 @@ import sqlalchemy as sa
 
 from functional import base
 from nova_accel import exceptions
-from nova_accel.db import engine
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.testing import hostdev
 
 

@@ -24,8 +24,8 @@ import sqlalchemy as sa
 
 from functional import test_live_migration
 from nova_accel.cmd import audit
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import device_profile
 from rig import imported_rows
 

@@ -25,9 +25,9 @@ import fixtures
 import sqlalchemy as sa
 import testtools
 
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.testing import hgx_host
 from rig.benchmark import board_boots
 from rig.loopback import board_cloud

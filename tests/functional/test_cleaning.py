@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from functional import base
 from functional import test_publishing
-from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.testing import fake_fpga
 
 HOST = test_publishing.HOST

@@ -26,7 +26,7 @@ from nova.scheduler import manager
 
 from functional import base
 from nova_accel import conf
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 
 CONF = conf.CONF
 

@@ -24,10 +24,10 @@ import sqlalchemy as sa
 from functional import base
 from functional import import_command
 from nova_accel.cmd import own_providers
-from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import imports
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import device_profile
 from nova_accel.testing import devices
 from rig.cyborg import made_up

@@ -15,7 +15,7 @@ import types
 
 from crash import effects
 from functional import one_server
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 
 
 class TestKilled(one_server.OneServerTestCase):

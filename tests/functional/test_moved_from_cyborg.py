@@ -27,10 +27,10 @@ import tenacity
 
 from functional import import_command
 from functional import taken_over
-from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import imports
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.virt.publishing import publication
 from rig.cyborg import made_up
 

@@ -31,9 +31,9 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from functional import base
 from functional import board
 from nova_accel import conf
-from nova_accel.db import engine
 from nova_accel.db import host as host_db
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import device_profile
 from rig.loopback import fpga_cloud
 

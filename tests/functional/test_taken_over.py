@@ -16,8 +16,8 @@ import sqlalchemy as sa
 
 from functional import taken_over
 from nova_accel.cmd import fleet_reading
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from rig import compute_parts
 

@@ -36,8 +36,8 @@ from nova_accel.cmd import check_result
 from nova_accel.cmd import import_cyborg
 from nova_accel.cmd.cyborg import steps
 from nova_accel.db import draining as draining_db
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_sources

@@ -27,7 +27,7 @@ from lab import settings
 from lab.checks import cloud
 from lab.device_vm import hardware
 from lab.device_vm import machine
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import naming
 from rig import imported_rows
 

@@ -14,9 +14,9 @@
 
 import sqlalchemy as sa
 
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 
 
 @engine.retried

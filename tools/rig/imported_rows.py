@@ -25,7 +25,7 @@ import uuid
 
 import sqlalchemy as sa
 
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
-from nova_accel.db import database_url
+from nova_accel.db.sql import database_url
 from nova_accel.model.cyborg import snapshot
 
 _ARQS = 'extended_accelerator_requests'

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The steps from one schema to the next, run by alembic."""
+"""The versions of the schema: alembic's steps, and which one is there."""

@@ -14,7 +14,7 @@
 
 from alembic import context
 
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 
 context.configure(
     connection=context.config.attributes['connection'],

@@ -32,11 +32,11 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import host
-from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model import paging
 from nova_accel.model.profiles import device_profile

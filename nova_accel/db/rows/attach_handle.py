@@ -29,11 +29,11 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 
 _TABLE = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES
@@ -52,7 +52,7 @@ def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
 
     :param allotted: handle uuid -> ARQ uuid
     :raises RetryRequest: another transaction took one, or one cannot be used
-        any more; :func:`nova_accel.db.engine.retried` makes it
+        any more; :func:`nova_accel.db.sql.engine.retried` makes it
         AcceleratorsBusy in the end
     """
     if not allotted:

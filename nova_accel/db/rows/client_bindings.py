@@ -24,11 +24,11 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel import reason
-from nova_accel.db import engine
-from nova_accel.db import limits
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import per_row
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import limits
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import handle_stock

@@ -25,10 +25,10 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import per_row
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import demand
 

@@ -24,9 +24,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import attempt_number
 
 _TABLE = schema.BINDINGS

@@ -22,8 +22,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import clock
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 
 _FINDINGS = schema.FINDINGS

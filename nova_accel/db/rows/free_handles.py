@@ -28,11 +28,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import conf
-from nova_accel.db import clock
-from nova_accel.db import schema
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.model.units import free_units
 from nova_accel.model.units import handle_stock
 from nova_accel.model.units import unit_state

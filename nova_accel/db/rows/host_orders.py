@@ -24,8 +24,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import clock
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import schema
 from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 

@@ -26,12 +26,12 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
 from nova_accel.model.devices import hardware
 

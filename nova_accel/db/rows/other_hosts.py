@@ -23,8 +23,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import schema
 from nova_accel.db.rows import reported_rows
+from nova_accel.db.sql import schema
 
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import fence
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import quota
 
 _ARQS = schema.ARQS

@@ -23,9 +23,9 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import reported_rows
+from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
 
 _DEVICES = schema.DEVICES

@@ -27,9 +27,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import schema
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import reported_rows
+from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
 
 _ARQS = schema.ARQS

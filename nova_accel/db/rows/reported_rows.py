@@ -18,7 +18,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 
 #: The rows of one table by their uuid.
 Rows = dict[str, dict[str, Any]]

@@ -19,7 +19,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model.units import unit_state
 
 _HANDLES = schema.ATTACH_HANDLES

@@ -26,9 +26,9 @@ from nova_accel import conf
 from nova_accel.api import app
 from nova_accel.api import caller
 from nova_accel.api import context
-from nova_accel.db import clock
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import host_contract
 from nova_accel.model import naming
 from rig import quick_database

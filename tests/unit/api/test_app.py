@@ -23,8 +23,8 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel import guru_report
 from nova_accel.api import app
-from nova_accel.db import engine
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
 from unit.api import base
 
 

@@ -24,9 +24,9 @@ from nova_accel.cmd import manage
 from nova_accel.conf import CONF
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
-from nova_accel.db import engine
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import nova_server
 from nova_accel.testing import reports
 from rig import quick_database

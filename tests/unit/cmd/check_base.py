@@ -25,8 +25,8 @@ from oslo_config import cfg
 import testtools
 
 from nova_accel.cmd import status
-from nova_accel.db import engine
-from nova_accel.db import migration
+from nova_accel.db.migrations import migration
+from nova_accel.db.sql import engine
 from nova_accel.model.fleet import fleet_sources
 
 SCHEDULER = """

@@ -24,9 +24,9 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.cmd import audit
 from nova_accel.db import client_arqs
-from nova_accel.db import engine
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import nova_server
 from nova_accel.model.fleet import disagreement

@@ -22,10 +22,10 @@ from keystoneauth1 import exceptions as ks_exceptions
 from nova_accel import exceptions
 from nova_accel.cmd import host
 from nova_accel.db import draining
-from nova_accel.db import engine
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import naming
 from nova_accel.model import nova_server
 from nova_accel.testing import reports

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 
 from nova_accel.cmd import manage
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
 from nova_accel.testing import reports
 from unit.cmd import base
 

@@ -12,7 +12,7 @@
 
 from prometheus_client import parser
 
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 from nova_accel.testing import reports
 from unit.cmd import base
 

@@ -15,8 +15,8 @@ import io
 import fixtures
 
 from nova_accel.cmd import status
-from nova_accel.db import engine
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import schema_version
+from nova_accel.db.sql import engine
 from unit.cmd import check_base
 
 Check = check_base.Check

@@ -20,7 +20,7 @@ import testtools
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 from nova_accel.model.units import unit_changes
 from nova_accel.scheduler import known_stock
 from nova_accel.testing import database
@@ -43,7 +43,7 @@ class KnownStockTestCase(testtools.TestCase):
         self.read = []
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.db.engine.manager', lambda: self.manager
+                'nova_accel.db.sql.engine.manager', lambda: self.manager
             )
         )
         self.useFixture(
@@ -176,7 +176,7 @@ class TestOutage(KnownStockTestCase):
         def refuse():
             raise exceptions.ConfigurationError('no connection')
 
-        with fixtures.MonkeyPatch('nova_accel.db.engine.manager', refuse):
+        with fixtures.MonkeyPatch('nova_accel.db.sql.engine.manager', refuse):
             self.assertIsNone(self.stock.current(0))
         self.assertIn('no connection', self.log.output)
 

@@ -22,7 +22,7 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.db import device_profile
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 from nova_accel.model import naming
 from nova_accel.scheduler import request_filter
 from nova_accel.testing import database

@@ -20,7 +20,7 @@ import testtools
 
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import candidates

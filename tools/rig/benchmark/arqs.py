@@ -16,11 +16,11 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.testing import reports
 

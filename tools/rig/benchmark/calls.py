@@ -29,7 +29,7 @@ from nova.scheduler.client import report
 import requests
 import sqlalchemy as sa
 
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 
 # Only SQLite's driver sends these as statements.
 _OF_TRANSACTIONS = ('BEGIN', 'BEGIN IMMEDIATE', 'ROLLBACK')

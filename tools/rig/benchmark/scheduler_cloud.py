@@ -44,10 +44,10 @@ from placement import db_api as placement_db
 from placement.db.sqlalchemy import models as placement_models
 import sqlalchemy as sa
 
-from nova_accel.db import clock
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_stats
 from nova_accel.testing import database

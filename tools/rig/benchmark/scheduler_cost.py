@@ -29,7 +29,7 @@ from nova.scheduler import request_filter
 from nova.scheduler import weights
 from nova.scheduler.client import report
 
-from nova_accel.db import limits
+from nova_accel.db.sql import limits
 from rig.benchmark import calls
 from rig.benchmark import turns
 
@@ -205,7 +205,7 @@ def _timed_database(watch: turns.Stopwatch) -> Iterator[None]:
             self._deadline.__exit__(*fault)
             watch.__exit__()
 
-    with fixtures.MonkeyPatch('nova_accel.db.limits.deadline', Timed):
+    with fixtures.MonkeyPatch('nova_accel.db.sql.limits.deadline', Timed):
         yield
 
 

@@ -22,8 +22,8 @@ from nova.tests.fixtures import libvirt
 from nova.virt.libvirt import utils as libvirt_utils
 import sqlalchemy as sa
 
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import pci_address
 from nova_accel.model.profiles import device_profile
 from nova_accel.testing import hostdev

@@ -18,9 +18,9 @@ import webob
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import schema
 from nova_accel.db.rows import free_handles
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model.units import handle_stock
 from unit.api import base
 

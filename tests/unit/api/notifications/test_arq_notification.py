@@ -15,7 +15,7 @@ from typing import Any
 
 import fixtures
 
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 from unit import notifications
 from unit.api import base
 from unit.api.handlers import test_binding
@@ -65,7 +65,7 @@ class SamplesTest(ArqNotificationTestCase):
             2026, 11, 22, hour=12, minute=0, second=0, microsecond=0
         )
         self.useFixture(
-            fixtures.MonkeyPatch('nova_accel.db.schema.now', lambda: now)
+            fixtures.MonkeyPatch('nova_accel.db.sql.schema.now', lambda: now)
         )
         self.report_host(functions=1)
 

@@ -24,9 +24,9 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.conf import CONF
-from nova_accel.db import engine
 from nova_accel.db import imports
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import nova_server
 from nova_accel.model.cyborg import hosts
 from nova_accel.model.cyborg import snapshot

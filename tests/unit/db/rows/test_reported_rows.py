@@ -15,8 +15,8 @@ from typing import Any
 
 import testtools
 
-from nova_accel.db import schema
 from nova_accel.db.rows import reported_rows
+from nova_accel.db.sql import schema
 from nova_accel.testing import reports
 
 HOST = reports.SimulatedHost(regions=(2,), serials=((0, 'S1'),))

@@ -16,8 +16,8 @@ import itertools
 import sqlalchemy as sa
 import testtools
 
-from nova_accel.db import schema
 from nova_accel.db.rows import unit_states
+from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
 

@@ -25,8 +25,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model import host_findings
 from nova_accel.model.profiles import provider_allocation

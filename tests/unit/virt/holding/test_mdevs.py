@@ -19,9 +19,9 @@ import sqlalchemy as sa
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.db import engine
 from nova_accel.db import imports
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.host import all_guests
 from nova_accel.host import libvirt_devices
 from nova_accel.model import arq_types

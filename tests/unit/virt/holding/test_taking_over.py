@@ -19,8 +19,8 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel.db import client_arqs
-from nova_accel.db import engine
-from nova_accel.db import schema
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.host import libvirt_devices
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle

@@ -17,10 +17,10 @@ import sqlalchemy as sa
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.db import engine
 from nova_accel.db import findings
-from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import host_view

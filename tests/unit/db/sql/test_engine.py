@@ -24,7 +24,7 @@ import testtools
 from nova_accel import db
 from nova_accel import exceptions
 from nova_accel.db import device_profile
-from nova_accel.db import engine
+from nova_accel.db.sql import engine
 from nova_accel.testing import database
 
 OPTION = '[nova_accel_database] connection'

@@ -17,7 +17,7 @@ import fixtures
 import sqlalchemy as sa
 import testtools
 
-from nova_accel.db import pooling
+from nova_accel.db.sql import pooling
 
 
 class TestPooling(testtools.TestCase):

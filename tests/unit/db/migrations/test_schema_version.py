@@ -16,8 +16,8 @@ import sys
 from db import next_release
 import testtools
 
-from nova_accel.db import migration
-from nova_accel.db import schema_version
+from nova_accel.db.migrations import migration
+from nova_accel.db.migrations import schema_version
 
 
 class TestNewest(testtools.TestCase):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 import testtools
 
-from nova_accel.db import utc_datetime
+from nova_accel.db.sql import utc_datetime
 
 ZONES = st.integers(-14 * 60, 14 * 60).map(
     lambda minutes: datetime.timezone(datetime.timedelta(minutes=minutes))

@@ -13,7 +13,7 @@
 import sqlalchemy as sa
 import testtools
 
-from nova_accel.db import schema
+from nova_accel.db.sql import schema
 
 
 class TestTables(testtools.TestCase):

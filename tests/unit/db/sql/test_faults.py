@@ -15,7 +15,7 @@ import pymysql
 from sqlalchemy import exc as sa_exc
 import testtools
 
-from nova_accel.db import faults
+from nova_accel.db.sql import faults
 
 
 class _Refused(psycopg2.OperationalError):

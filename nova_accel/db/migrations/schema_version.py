@@ -21,8 +21,8 @@ import sqlalchemy as sa
 from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import limits
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import limits
 
 LOG = logging.getLogger(__name__)
 
@@ -82,6 +82,6 @@ def check_not_older() -> None:
 
 def _is_older(found: str | None) -> bool:
     """Whether a version that is not the newest is one of this release."""
-    from nova_accel.db import migration
+    from nova_accel.db.migrations import migration
 
     return found is None or migration.is_known(found)

@@ -17,7 +17,7 @@ import time
 import fixtures
 import testtools
 
-from nova_accel.db import watchdog
+from nova_accel.db.sql import watchdog
 
 
 class TestWatchdog(testtools.TestCase):

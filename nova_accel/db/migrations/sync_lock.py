@@ -14,7 +14,7 @@
 
 Deployment tools run the command on each controller at the same time. The
 transaction has a connection of its own, without the limits of the others
-(:mod:`nova_accel.db.limits`), as a step on large tables takes long.
+(:mod:`nova_accel.db.sql.limits`), as a step on large tables takes long.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ import hashlib
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import faults
-from nova_accel.db import limits
+from nova_accel.db.sql import faults
+from nova_accel.db.sql import limits
 
 #: How many seconds to wait for another one to end.
 WAIT_S = 60

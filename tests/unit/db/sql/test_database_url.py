@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.db import database_url
+from nova_accel.db.sql import database_url
 
 _WHOSE = '[nova_accel_database] connection'
 

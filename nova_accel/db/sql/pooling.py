@@ -15,7 +15,7 @@
 As oslo.db configures it, SQLAlchemy tests a connection each time it is taken,
 and rolls back each time it is given back. With transactions of a few
 statements that is half of the traffic. Here a connection is tested only after
-it has not been used for a while, and :mod:`nova_accel.db.engine` ends each
+it has not been used for a while, and :mod:`nova_accel.db.sql.engine` ends each
 transaction itself.
 """
 

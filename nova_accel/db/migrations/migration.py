@@ -22,9 +22,9 @@ import sqlalchemy as sa
 from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
-from nova_accel.db import engine
-from nova_accel.db import faults
-from nova_accel.db import sync_lock
+from nova_accel.db.migrations import sync_lock
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import faults
 
 LOG = logging.getLogger(__name__)
 

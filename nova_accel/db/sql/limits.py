@@ -16,7 +16,8 @@
 again. It is checked here before each statement. Within a statement, the server
 ends a wait for a lock that takes too long. The driver ends a read or write
 that takes too long. libpq waits for ever for a server that is frozen, so a
-thread cuts a connection of PostgreSQL's at the deadline (``db/watchdog.py``).
+thread cuts a connection of PostgreSQL's at the deadline
+(``db/sql/watchdog.py``).
 
 nova-scheduler decides for everybody, one request after the other. So it waits
 less than the API, see :func:`brief`.
@@ -33,7 +34,7 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import watchdog
+from nova_accel.db.sql import watchdog
 
 CONF = conf.CONF
 

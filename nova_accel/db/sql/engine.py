@@ -18,7 +18,7 @@ waited for another one sees its changes. SQLite has one writer at a time.
 A transaction is begun again in three cases: it waited longer than
 ``lock_wait_s`` for another one, its connection was lost before the end, or a
 Galera cluster refused its COMMIT because another node was first. This goes on
-until ``deadline_s`` have passed (:mod:`nova_accel.db.limits`).
+until ``deadline_s`` have passed (:mod:`nova_accel.db.sql.limits`).
 """
 
 from collections.abc import Callable
@@ -39,9 +39,9 @@ from sqlalchemy import exc as sa_exc
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.conf import database as database_conf
-from nova_accel.db import database_url
-from nova_accel.db import faults
-from nova_accel.db import limits
+from nova_accel.db.sql import database_url
+from nova_accel.db.sql import faults
+from nova_accel.db.sql import limits
 
 CONF = conf.CONF
 
@@ -55,7 +55,7 @@ RETRIES = 20
 _FIRST_RETRY_S = 0.02
 _LONGEST_RETRY_S = 0.5
 
-#: The entry point of :class:`nova_accel.db.pooling.Pooling`.
+#: The entry point of :class:`nova_accel.db.sql.pooling.Pooling`.
 _POOLING = 'nova_accel'
 
 _P = ParamSpec('_P')
@@ -274,7 +274,8 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     ``oslo_db.exception.RetryRequest(fault)``. If it does not help, the caller
     gets ``fault``.
 
-    The whole call has a deadline, see :func:`nova_accel.db.limits.deadline`.
+    The whole call has a deadline, see
+    :func:`nova_accel.db.sql.limits.deadline`.
 
     :raises ServiceUnavailable: other transactions won every time, or the
         database cannot be used

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import expression
 
-from nova_accel.db import utc_datetime
+from nova_accel.db.sql import utc_datetime
 
 
 class _Ago(expression.FunctionElement[datetime.datetime]):

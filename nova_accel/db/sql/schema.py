@@ -24,8 +24,8 @@ import datetime
 from oslo_db.sqlalchemy import types
 import sqlalchemy as sa
 
-from nova_accel.db import clock
-from nova_accel.db import utc_datetime
+from nova_accel.db.sql import clock
+from nova_accel.db.sql import utc_datetime
 
 METADATA = sa.MetaData(
     naming_convention={

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import host as host_db
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import host_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 
@@ -46,7 +46,7 @@ def note(
     :raises Conflict: names the handles that are another host's
     """
     with engine.writer() as connection:
-        host_db.lock(connection, hostname)
+        host_rows.lock(connection, hostname)
         are_present = _check(connection, hostname, {*cleaned, *failed})
         ordered = _HANDLES.c.unclean_since <= revision
         if failed:

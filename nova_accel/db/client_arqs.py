@@ -27,14 +27,14 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import device_profile
-from nova_accel.db import host
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import free_handles
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
@@ -50,14 +50,14 @@ _TABLE = schema.ARQS
 SORT_KEYS = arq_rows.SORT_KEYS
 
 
-class _ProfileToCreate(device_profile.RequestedProfile):
+class _ProfileToCreate(profile_rows.RequestedProfile):
     #: How many ARQs of the project are not bound, up to the most it may have.
     unbound: int
 
 
-#: As :data:`nova_accel.db.device_profile.REQUESTED`, and how many ARQs of the
-#: project ``project_id`` are not bound, up to ``most``.
-_TO_CREATE = device_profile.REQUESTED.add_columns(
+#: As :data:`nova_accel.db.rows.profile_rows.REQUESTED`, and how many ARQs of
+#: the project ``project_id`` are not bound, up to ``most``.
+_TO_CREATE = profile_rows.REQUESTED.add_columns(
     sa.select(sa.func.count())
     .select_from(
         sa.select(_TABLE.c.id)
@@ -110,19 +110,19 @@ def _read_profile(
     name: str,
     project_id: str,
     most: int,
-) -> tuple[device_profile.RequestedProfile, int]:
+) -> tuple[profile_rows.RequestedProfile, int]:
     """The profile; and how many ARQs of the project are not bound.
 
     :param most: where the count ends; 0 if nothing is to be counted
     """
     if not most:
-        return device_profile.read_requested(
+        return profile_rows.read_requested(
             connection,
             name,
-            device_profile.RequestedProfile,
-            device_profile.REQUESTED,
+            profile_rows.RequestedProfile,
+            profile_rows.REQUESTED,
         ), 0
-    profile = device_profile.read_requested(
+    profile = profile_rows.read_requested(
         connection,
         name,
         _ProfileToCreate,
@@ -281,7 +281,7 @@ def _allot(
     try:
         stock = free_handles.read(connection, slots)
     except exceptions.NotFound:
-        host.check_known(connection, {slot.hostname for slot in slots})
+        host_rows.check_known(connection, {slot.hostname for slot in slots})
         raise
     silent = stock.silent_hosts(silence_s)
     allotted = handle_stock.Allotment({}, {})

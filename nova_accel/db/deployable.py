@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import attribute
-from nova_accel.db import host
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import engine
@@ -90,7 +90,7 @@ class DeployableRow(_Joined):
     noted: dict[str, str]
 
 
-class RegionHostRow(host.HostState):
+class RegionHostRow(host_rows.HostState):
     """A host that can program."""
 
     service_host: str
@@ -218,7 +218,9 @@ def get_hosts_of_regions() -> list[RegionHostRow]:
 
 
 def _is_silent() -> sa.Label[bool]:
-    return host.is_silent(CONF.nova_accel.host_silence_s).label('is_silent')
+    return host_rows.is_silent(CONF.nova_accel.host_silence_s).label(
+        'is_silent'
+    )
 
 
 @engine.retried

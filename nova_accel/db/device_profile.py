@@ -16,9 +16,6 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
-from typing import Any
-from typing import TypedDict
-from typing import TypeVar
 
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
@@ -26,6 +23,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.rows import pages
+from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -53,23 +51,13 @@ _COLUMNS = [
 SORT_KEYS = pages.columns(_TABLE, 'uuid', 'name', 'created_at', 'updated_at')
 
 
-class RequestedProfile(TypedDict):
-    """The name and the groups of a profile."""
-
-    name: str
-    groups: Sequence[Mapping[str, str]]
-
-
-class DeviceProfileRow(RequestedProfile):
+class DeviceProfileRow(profile_rows.RequestedProfile):
     """A device profile."""
 
     uuid: str
     description: str | None
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
-
-
-_R = TypeVar('_R')
 
 
 @engine.retried
@@ -131,13 +119,6 @@ def get(uuid_or_name: str) -> DeviceProfileRow:
         return _read(connection, column, uuid_or_name)
 
 
-#: Selects the profile ``name``, for :func:`read_requested`. It is built once,
-#: as each server needs it.
-REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
-    _TABLE.c.name == sa.bindparam('name')
-)
-
-
 #: Selects the groups of the profile ``name``, as they are stored.
 _STORED_GROUPS = sa.select(
     sa.type_coerce(_TABLE.c.groups, sa.Text).label('groups')
@@ -157,33 +138,6 @@ def stored_groups(name: str) -> str | None:
     return groups
 
 
-def read_requested(
-    connection: sa.Connection,
-    name: str,
-    kind: type[_R],
-    query: sa.Select[Any],
-    **parameters: Any,
-) -> _R:
-    """The name and the groups of a profile.
-
-    A part of its caller's transaction.
-
-    :param kind: :class:`RequestedProfile`, or one with the further columns of
-        the query
-    :param query: :data:`REQUESTED`, possibly with further columns
-    :param parameters: the values that the further columns need
-    :raises NotFound: there is no such profile
-    """
-    profile = (
-        connection.execute(query, {'name': name, **parameters})
-        .mappings()
-        .one_or_none()
-    )
-    if profile is None:
-        raise _not_found('name', name)
-    return typed.row(kind, profile)
-
-
 def _read(
     connection: sa.Connection, column: str, value: str
 ) -> DeviceProfileRow:
@@ -195,7 +149,7 @@ def _read(
         .one_or_none()
     )
     if profile is None:
-        raise _not_found(column, value)
+        raise profile_rows.not_found(column, value)
     return typed.row(DeviceProfileRow, profile)
 
 
@@ -269,7 +223,7 @@ def _delete(column: str, values: Sequence[str]) -> None:
         }
         for value in values:
             if value not in names:
-                raise _not_found(column, value)
+                raise profile_rows.not_found(column, value)
         _check_not_used(connection, names.values())
         connection.execute(sa.delete(_TABLE).where(wanted))
 
@@ -293,9 +247,3 @@ def _check_not_used(connection: sa.Connection, names: Collection[str]) -> None:
             f'Device profile {used[0].device_profile_name} is in use by '
             f'accelerator requests {", ".join(told[:_MAX_TOLD])}{more}'
         )
-
-
-def _not_found(column: str, value: str) -> exceptions.NotFound:
-    return exceptions.NotFound(
-        f'Device Profile not found with {column}={value}'
-    )

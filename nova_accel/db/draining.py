@@ -23,8 +23,8 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import host
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
@@ -86,7 +86,7 @@ def begin(
             )
         ).rowcount
         if not changed:
-            raise host.not_found([hostname])
+            raise host_rows.not_found([hostname])
         disabled = connection.execute(
             sa.update(_DEVICES)
             .where(
@@ -122,7 +122,7 @@ def end(hostname: str) -> None:
             )
         ).rowcount
         if not changed:
-            host.check_known(connection, [hostname])
+            host_rows.check_known(connection, [hostname])
             raise exceptions.Conflict(f'Host {hostname} is not drained')
         enabled = connection.execute(
             sa.update(_DEVICES)
@@ -170,7 +170,7 @@ def get_all(hostname: str | None = None) -> list[DrainRow]:
     with engine.reader() as connection:
         found = typed.rows(DrainRow, connection.execute(query))
         if hostname is not None and not found:
-            host.check_known(connection, [hostname])
+            host_rows.check_known(connection, [hostname])
     return [
         {
             **row,

@@ -20,7 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import conf
-from nova_accel.db import host
+from nova_accel.db.rows import host_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model.units import explanation
@@ -87,7 +87,7 @@ def _read(
             _DEPLOYABLES.c.resource_class,
             _DEPLOYABLES.c.traits,
             _DEPLOYABLES.c.device_uuid,
-            host.is_silent(CONF.nova_accel.host_silence_s),
+            host_rows.is_silent(CONF.nova_accel.host_silence_s),
             _DEVICES.c.link_sets,
             sa.func.coalesce(counted.c.amount, 0),
             _DEVICES.c.status,

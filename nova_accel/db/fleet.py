@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from nova_accel.db import draining
 from nova_accel.db import findings
-from nova_accel.db import host
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -186,7 +186,7 @@ def _hosts(silence_s: int) -> sa.Select[Any]:
     return sa.select(
         _HOSTS.c.hostname,
         _HOSTS.c.service_host,
-        host.is_silent(silence_s).label('is_silent'),
+        host_rows.is_silent(silence_s).label('is_silent'),
         _HOSTS.c.drained_at,
         _HOSTS.c.drain_reason,
         _HOSTS.c.drained_until,

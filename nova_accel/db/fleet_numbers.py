@@ -21,7 +21,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import host
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -133,13 +133,13 @@ def _of_hosts(silence_s: int) -> sa.Select[Any]:
     return sa.select(
         _HOSTS.c.hostname,
         _HOSTS.c.reported_at,
-        host.is_silent(silence_s).label('is_silent'),
+        host_rows.is_silent(silence_s).label('is_silent'),
     ).order_by(_HOSTS.c.hostname)
 
 
 def _of_units(silence_s: int) -> sa.Select[Any]:
     """The number of units of each resource class in each state."""
-    state = unit_states.state(host.is_silent(silence_s))
+    state = unit_states.state(host_rows.is_silent(silence_s))
     each = (
         sa.select(_DEPLOYABLES.c.resource_class, state.label('state'))
         .select_from(

@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
 from typing import Any
-from typing import TypedDict
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import inventory
 from nova_accel.db.rows import other_hosts
 from nova_accel.db.rows import reported_rows
@@ -38,12 +38,11 @@ _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
-_FINDINGS = schema.FINDINGS
 
 _DIGEST_LENGTH = 255
 
 
-class HostRow(HostState):
+class HostRow(host_rows.HostState):
     """A host that has reported."""
 
     service_host: str
@@ -196,7 +195,7 @@ def get_all(silence_s: int) -> list[HostRow]:
         _HOSTS.c.hostname,
         _HOSTS.c.service_host,
         _HOSTS.c.reported_at,
-        is_silent(silence_s).label('is_silent'),
+        host_rows.is_silent(silence_s).label('is_silent'),
     ).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
         return typed.rows(HostRow, connection.execute(query))
@@ -225,7 +224,7 @@ def get_summaries(silence_s: int) -> list[SummaryRow]:
             _HOSTS.c.hostname,
             _HOSTS.c.service_host,
             _HOSTS.c.reported_at,
-            is_silent(silence_s).label('is_silent'),
+            host_rows.is_silent(silence_s).label('is_silent'),
             sa.func.coalesce(devices.c.devices, 0).label('devices'),
             sa.func.coalesce(units.c.units, 0).label('units'),
             _HOSTS.c.drain_reason,
@@ -269,7 +268,7 @@ def get_silent_node(hostname: str, silence_s: int) -> str:
     :raises Conflict: the host still reports
     """
     with engine.reader() as connection:
-        return silent_node(connection, hostname, silence_s)
+        return host_rows.silent_node(connection, hostname, silence_s)
 
 
 @engine.retried
@@ -285,9 +284,9 @@ def forget(
     :raises Conflict: the host still reports
     """
     with engine.writer() as connection:
-        lock(connection, hostname)
-        silent_node(connection, hostname, silence_s)
-        deleted = delete(connection, hostname)
+        host_rows.lock(connection, hostname)
+        host_rows.silent_node(connection, hostname, silence_s)
+        deleted = host_rows.delete(connection, hostname)
         if is_dry_run:
             connection.rollback()
         return deleted

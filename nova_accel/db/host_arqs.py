@@ -29,12 +29,12 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
+from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import project_quota
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import limits
@@ -394,24 +394,24 @@ def _bind(connection: sa.Connection, request: Request) -> None:
 
 def _profile(
     connection: sa.Connection, request: Request
-) -> device_profile_db.RequestedProfile:
+) -> profile_rows.RequestedProfile:
     """The profile with the groups of the request, or as it is now."""
     if request.groups:
         return {
             'name': request.device_profile_name,
             'groups': request.groups,
         }
-    return device_profile_db.read_requested(
+    return profile_rows.read_requested(
         connection,
         request.device_profile_name,
-        device_profile_db.RequestedProfile,
-        device_profile_db.REQUESTED,
+        profile_rows.RequestedProfile,
+        profile_rows.REQUESTED,
     )
 
 
 def _rows(
     request: Request,
-    profile: device_profile_db.RequestedProfile,
+    profile: profile_rows.RequestedProfile,
     groups: Sequence[device_profile.Group],
     assigned: Sequence[str],
 ) -> list[list[dict[str, Any]]]:

@@ -28,8 +28,8 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import host
 from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -206,15 +206,15 @@ def remove_host(
     :raises Conflict: it reports, or has other ARQs
     """
     with engine.writer() as connection:
-        host.lock(connection, hostname)
-        host.silent_node(connection, hostname, silence_s)
+        host_rows.lock(connection, hostname)
+        host_rows.silent_node(connection, hostname, silence_s)
         held = arq_rows.lock(connection, _ARQS.c.hostname == hostname)
         if {row['uuid'] for row in held} != set(arq_uuids):
             raise exceptions.Conflict(
                 f'the ARQs of host {hostname} have changed meanwhile: repeat '
                 'the command'
             )
-        return host.delete(connection, hostname)
+        return host_rows.delete(connection, hostname)
 
 
 @engine.retried

@@ -20,7 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import host
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
@@ -86,7 +86,7 @@ def read_idle(silence_s: int) -> list[stocking.Region]:
         .where(
             _DEPLOYABLES.c.region.is_not(None),
             unit_states.is_usable(),
-            sa.not_(host.is_silent(silence_s)),
+            sa.not_(host_rows.is_silent(silence_s)),
             sa.not_(_IS_USED),
         )
         # The same order for all bitstreams, and as good as any.

@@ -60,8 +60,8 @@ class NextRelease(fixtures.Fixture):
             return result
 
         for name, value in (
-            ('migration._config', of_next),
-            ('schema_version.NEWEST', VERSION),
+            ('migrations.migration._config', of_next),
+            ('migrations.schema_version.NEWEST', VERSION),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.db.{name}', value)

@@ -28,6 +28,7 @@ from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model.fpga import programming_record
@@ -138,12 +139,12 @@ class TestRow(base.DatabaseTestCase):
         )
         with engine.reader() as connection:
             self.check(
-                device_profile.RequestedProfile,
-                device_profile.read_requested(
+                profile_rows.RequestedProfile,
+                profile_rows.read_requested(
                     connection,
                     'fpga',
-                    device_profile.RequestedProfile,
-                    device_profile.REQUESTED,
+                    profile_rows.RequestedProfile,
+                    profile_rows.REQUESTED,
                 ),
             )
 

@@ -24,8 +24,8 @@ import sqlalchemy as sa
 from functional import base
 from functional import import_command
 from nova_accel.cmd import own_providers
-from nova_accel.db import host as host_db
 from nova_accel.db import imports
+from nova_accel.db.rows import host_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model.profiles import device_profile
@@ -99,7 +99,7 @@ class ImportCyborgTestCase(
                 self.allocate(instance_uuid, rp_uuid)
         self.tables.replace(cyborg.snapshot())
         with engine.writer() as connection:
-            host_db.delete(connection, HOST)
+            host_rows.delete(connection, HOST)
         shutil.rmtree(self.state_path / 'nova_accel')
         own_providers.remove(self.node_uuid)
 

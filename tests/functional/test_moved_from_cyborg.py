@@ -27,8 +27,8 @@ import tenacity
 
 from functional import import_command
 from functional import taken_over
-from nova_accel.db import host as host_db
 from nova_accel.db import imports
+from nova_accel.db.rows import host_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.virt.publishing import publication
@@ -62,7 +62,7 @@ class MovedTestCase(
                         connection, cyborg, provider, profiles
                     )
             for host in self.both_hosts:
-                host_db.delete(connection, host)
+                host_rows.delete(connection, host)
             connection.execute(sa.delete(_PROFILES))
         found = cyborg.snapshot()
         self.tables.replace(

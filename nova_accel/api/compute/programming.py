@@ -29,8 +29,8 @@ from nova_accel.api import policy
 from nova_accel.api.compute import waiting
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
-from nova_accel.db import host as host_db
 from nova_accel.db import turn
+from nova_accel.db.rows import host_rows
 from nova_accel.model import host_rpc
 from nova_accel.model.fpga import programming_record
 
@@ -126,7 +126,7 @@ def _alone(
     )
 
 
-def check_not_silent(rows: Iterable[host_db.HostState]) -> None:
+def check_not_silent(rows: Iterable[host_rows.HostState]) -> None:
     """:raises Conflict: names the hosts that do not report."""
     silent = sorted({row['hostname'] for row in rows if row['is_silent']})
     if silent:

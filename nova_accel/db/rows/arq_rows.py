@@ -30,11 +30,11 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db import host
 from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import per_row
+from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
@@ -173,11 +173,11 @@ _INSERTING = sa.insert(_TABLE)
 
 
 def rows_of_profile(
-    profile: device_profile_db.RequestedProfile, **common: Any
+    profile: profile_rows.RequestedProfile, **common: Any
 ) -> Iterator[dict[str, Any]]:
     """A row to insert for each unit of each group, in their order.
 
-    :param profile: of :func:`nova_accel.db.device_profile.read_requested`
+    :param profile: of :func:`nova_accel.db.rows.profile_rows.read_requested`
     :param common: further columns, the same in all rows
     :raises InvalidDeviceProfile: the profile is malformed
     """
@@ -314,7 +314,7 @@ def _derived(
         (
             sa.and_(
                 _TABLE.c.state == arq_types.State.BOUND,
-                host.is_silent(silence_s),
+                host_rows.is_silent(silence_s),
             ),
             arq_types.State.UNKNOWN.value,
         ),

@@ -19,6 +19,7 @@ from nova_accel.db import device_profile
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
+from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
@@ -75,11 +76,11 @@ def _fill_host(number: int, functions: int) -> None:
         for handle in deployable.handles
     ]
     with engine.writer() as connection:
-        profile = device_profile.read_requested(
+        profile = profile_rows.read_requested(
             connection,
             PROFILE,
-            device_profile.RequestedProfile,
-            device_profile.REQUESTED,
+            profile_rows.RequestedProfile,
+            profile_rows.REQUESTED,
         )
         rows = [
             row

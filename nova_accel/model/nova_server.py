@@ -10,9 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A server as Nova knows it, and the states of its migrations."""
+"""A server as Nova knows it: its migrations' states and its ports' ARQs."""
 
+from collections.abc import Container
+from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
+from typing import Any
 
 #: The states of migrations in Nova that have not ended yet. A "finished" one
 #: waits until its owner confirms or reverts it.
@@ -60,3 +64,21 @@ class Server:
     def is_busy(self) -> bool:
         """Whether Nova is running an operation on it."""
         return self.task_state is not None or self.vm_state == _BUILDING
+
+
+def arqs_of_ports(
+    network_info: Iterable[Mapping[str, Any]], functions: Container[str]
+) -> frozenset[str]:
+    """The uuids of the ARQs of ports that have one of our PCI functions.
+
+    Neutron names the ARQ of a port in the port's binding profile.
+
+    :param network_info: the instance's, as Nova has it
+    :param functions: the addresses of ours on the host
+    """
+    profiles = (vif.get('profile') or {} for vif in network_info)
+    return frozenset(
+        profile['arq_uuid']
+        for profile in profiles
+        if profile.get('arq_uuid') and profile.get('pci_slot') in functions
+    )

@@ -41,6 +41,7 @@ from oslo_log import log as logging
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.model import arq_types
+from nova_accel.model import nova_server
 from nova_accel.model.fpga import programming_record
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import extra_specs
@@ -330,7 +331,7 @@ class OsAcc:
                 instance.uuid, arq_types.Role.PORT
             )
         }
-        named = server_request.of_ports(
+        named = nova_server.arqs_of_ports(
             network_info, self._board.view.functions.union(held.values())
         )
         if named - held.keys():

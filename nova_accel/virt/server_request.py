@@ -15,8 +15,7 @@
 The flavor names the device profile. ``accel_info`` has the flavor's ARQs that
 Nova's own Cyborg client has got. Nova passes it to ``spawn`` and to the
 methods that make a guest anew. We plug the ARQs of our devices, and leave
-those of a real Cyborg to Nova. Neutron names the ARQs of ports in the ports'
-binding profiles. The image's properties name a bitstream.
+those of a real Cyborg to Nova. The image's properties name a bitstream.
 """
 
 from collections.abc import Container
@@ -44,22 +43,6 @@ class Split(NamedTuple):
 
 
 NOTHING = Split()
-
-
-def of_ports(
-    network_info: Iterable[Mapping[str, Any]], functions: Container[str]
-) -> frozenset[str]:
-    """The uuids of the ARQs of ports that have one of our PCI functions.
-
-    :param network_info: the instance's, as Nova has it
-    :param functions: the addresses of ours on the host
-    """
-    profiles = (vif.get('profile') or {} for vif in network_info)
-    return frozenset(
-        profile['arq_uuid']
-        for profile in profiles
-        if profile.get('arq_uuid') and profile.get('pci_slot') in functions
-    )
 
 
 def split(

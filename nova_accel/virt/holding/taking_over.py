@@ -31,9 +31,9 @@ from nova_accel.host import all_guests
 from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import nova_server
 from nova_accel.model.providers import host_view
 from nova_accel.model.providers import taking_over
-from nova_accel.virt import server_request
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import mdevs
@@ -123,7 +123,7 @@ class TakingOver:
                 chosen[binding.instance_uuid] = choice.arqs
         if chosen:
             for uuid, ports in servers.network_infos(chosen).items():
-                of_ports = server_request.of_ports(
+                of_ports = nova_server.arqs_of_ports(
                     ports, self._board.view.functions
                 )
                 yield from self._take_over(uuid, chosen[uuid], of_ports)

@@ -25,3 +25,23 @@ class TestServer(testtools.TestCase):
             (nova_server.Server('here', 'active', 'migrating'), True),
         ):
             self.assertEqual(is_busy, server.is_busy)
+
+
+class TestArqsOfPorts(testtools.TestCase):
+    def test_ports_with_our_functions(self) -> None:
+        def port(**profile: str) -> dict[str, dict[str, str]]:
+            return {'profile': profile}
+
+        self.assertEqual(
+            frozenset({'a'}),
+            nova_server.arqs_of_ports(
+                [
+                    port(arq_uuid='a', pci_slot='0000:81:00.1'),
+                    port(arq_uuid='of-cyborg', pci_slot='0000:99:00.1'),
+                    port(pci_slot='0000:81:00.2'),
+                    port(),
+                    {'profile': None},
+                ],
+                {'0000:81:00.1', '0000:81:00.2'},
+            ),
+        )

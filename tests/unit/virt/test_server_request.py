@@ -26,26 +26,6 @@ FOUND_OURS = server_request.Split(
 )
 
 
-class TestOfPorts(testtools.TestCase):
-    def test_ports_with_our_functions(self):
-        def port(**profile):
-            return {'profile': profile}
-
-        self.assertEqual(
-            frozenset({'a'}),
-            server_request.of_ports(
-                [
-                    port(arq_uuid='a', pci_slot='0000:81:00.1'),
-                    port(arq_uuid='of-cyborg', pci_slot='0000:99:00.1'),
-                    port(pci_slot='0000:81:00.2'),
-                    port(),
-                    {'profile': None},
-                ],
-                {'0000:81:00.1', '0000:81:00.2'},
-            ),
-        )
-
-
 class TestSplit(testtools.TestCase):
     def split(self, *arqs):
         return server_request.split(arqs, 'here', {'ours'})

@@ -32,7 +32,7 @@ _Facts = Callable[[], Mapping[str, Any]]
 _FACTS: dict[str, _Facts] = {}
 
 
-def tell(title: str, facts: _Facts) -> None:
+def add_section(title: str, facts: _Facts) -> None:
     """Put a section into the reports of this process.
 
     A further section of the same title replaces the one before.

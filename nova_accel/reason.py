@@ -25,7 +25,7 @@ def some(names: Sequence[str], most: int) -> str:
     return f'{text} and {more} more' if more > 0 else text
 
 
-def told(text: str, max_length: int = MAX_LENGTH) -> str:
+def sanitize(text: str, max_length: int = MAX_LENGTH) -> str:
     """The text cut to a length, with ``?`` for what the API refuses.
 
     No database stores half of a surrogate pair, which Python makes of bytes in

@@ -67,7 +67,7 @@ def factory(
     """
     engine.check_configured()
     schema_version.check_not_older()
-    guru_report.tell(guru_report.TITLE, report_section.facts)
+    guru_report.add_section(guru_report.TITLE, report_section.facts)
     return microversion.negotiate(Application(routes.API))
 
 

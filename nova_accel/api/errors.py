@@ -79,7 +79,7 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
             body = _fault(
                 path,
                 status,
-                told(request.environ.get(caller.ENVIRON_KEY), fault),
+                fault_text(request.environ.get(caller.ENVIRON_KEY), fault),
             )
             if path.startswith(OWN_PATHS):
                 body['error_code'] = type(fault).__name__
@@ -106,7 +106,7 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
     )
 
 
-def told(
+def fault_text(
     context: caller.Caller | None,
     fault: exceptions.AcceleratorError,
 ) -> str:

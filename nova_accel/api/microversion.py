@@ -83,7 +83,7 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
             return start_response(status, [*headers, *more_headers], *more)
 
         answer: Iterable[bytes] = (
-            _refusal(_asked(text)) if version is None else application
+            _refusal(_requested(text)) if version is None else application
         )(environ, start)
         return answer
 
@@ -97,7 +97,7 @@ def _served(text: str | None) -> microversion_parse.Version | None:
 
     :param text: of the header ``OpenStack-API-Version``, None without it
     """
-    asked = _asked(text)
+    asked = _requested(text)
     try:
         version = microversion_parse.parse_version_string(asked)
     except TypeError:
@@ -115,7 +115,7 @@ def _served(text: str | None) -> microversion_parse.Version | None:
     return version
 
 
-def _asked(text: str | None) -> str:
+def _requested(text: str | None) -> str:
     """The version that a request asks for, which may be no version at all.
 
     Like Cyborg, it takes a text without any service type for a version

@@ -12,11 +12,12 @@
 
 """The unified limits of projects, when servers get accelerators.
 
-nova-scheduler has counted a server before (:mod:`nova_accel.scheduler.limits`)
-and others may have been counted at the same time. Therefore the database
-counts once more, one server after the other. It does not know Keystone's
-limits, and it may still have what Placement has forgotten. So the limits are
-asked for before, and a refusal is compared with Placement.
+nova-scheduler has counted a server before
+(:mod:`nova_accel.scheduler.unified_limits`), and others may have been counted
+at the same time. Therefore the database counts once more, one server after the
+other. It does not know Keystone's limits, and it may still have what Placement
+has forgotten. So the limits are asked for before, and a refusal is compared
+with Placement.
 
 The modules for that are a large part of a process, so they are imported only
 if unified limits are on.

@@ -29,7 +29,7 @@ from nova_accel.model.fpga import fpga_bitstream
 CONF = conf.CONF
 
 
-class Policy(enum.StrEnum):
+class SigningPolicy(enum.StrEnum):
     """``[nova_accel] bitstream_signatures``."""
 
     OFF = 'off'
@@ -121,8 +121,8 @@ def _signature(
     :raises BitstreamRefused: the policy requires one, and it has none; or the
         image is not the operator's.
     """
-    policy = Policy(CONF.nova_accel.bitstream_signatures)
-    if policy is Policy.REQUIRED and bitstream.owner is not None:
+    policy = SigningPolicy(CONF.nova_accel.bitstream_signatures)
+    if policy is SigningPolicy.REQUIRED and bitstream.owner is not None:
         # A signature covers the bytes, but not the properties that name a card
         # and region.
         raise exceptions.BitstreamRefused(
@@ -132,9 +132,9 @@ def _signature(
             'projects of [nova_accel] bitstream_projects'
         )
     signed = bitstream.signature
-    if policy is Policy.OFF:
+    if policy is SigningPolicy.OFF:
         return None
-    if signed is None and policy is Policy.REQUIRED:
+    if signed is None and policy is SigningPolicy.REQUIRED:
         raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} has no signature, and this host requires '
             'one'

@@ -48,7 +48,7 @@ def from_conf() -> 'Store':
     :raises ConfigurationError: the cache's directory cannot be used.
     """
     if (
-        CONF.nova_accel.bitstream_signatures == signing.Policy.REQUIRED
+        CONF.nova_accel.bitstream_signatures == signing.SigningPolicy.REQUIRED
         and not signing.trusted_certificates()
     ):
         LOG.warning(
@@ -79,7 +79,7 @@ class Store:
 
     def resolve(
         self,
-        wanted: fpga_bitstream.Wanted,
+        wanted: fpga_bitstream.WantedBitstream,
         device: hardware.Device,
         region: programmable.Region,
         context: Any,
@@ -124,7 +124,10 @@ class Store:
             :meth:`resolve`
         """
         found = self.resolve(
-            fpga_bitstream.Wanted(bitstream_id), device, region, context
+            fpga_bitstream.WantedBitstream(bitstream_id),
+            device,
+            region,
+            context,
         )
         if found.owner is not None:
             raise exceptions.BitstreamRefused(
@@ -138,7 +141,9 @@ class Store:
             )
         return found
 
-    def is_shell(self, wanted: fpga_bitstream.Wanted, context: Any) -> bool:
+    def is_shell(
+        self, wanted: fpga_bitstream.WantedBitstream, context: Any
+    ) -> bool:
         """Whether the bitstream named by its id is a shell.
 
         :raises BitstreamNotFound, ServiceUnavailable: as :meth:`resolve`

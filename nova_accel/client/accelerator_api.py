@@ -37,8 +37,8 @@ from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
 from nova_accel.model import decoding
 from nova_accel.model import host_binding
+from nova_accel.model import host_orders
 from nova_accel.model import report_parts
-from nova_accel.model import standing_orders
 from nova_accel.model.fpga import programming_record
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import provider_allocation
@@ -134,7 +134,7 @@ class AcceleratorApi:
         devices: Sequence[Mapping[str, Any]],
         orders_seen: int | None = None,
         findings: Sequence[Mapping[str, Any]] = (),
-    ) -> standing_orders.Orders | None:
+    ) -> host_orders.Orders | None:
         """Report the host's devices, and get its orders.
 
         :param service_host: the host's name in Nova's RPC
@@ -144,7 +144,7 @@ class AcceleratorApi:
             :meth:`nova_accel.model.devices.hardware.Device.to_report`
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
-        :param findings: see :func:`nova_accel.model.finding.told`
+        :param findings: see :func:`nova_accel.model.finding.to_dicts`
         :returns: the orders; None if neither orders nor devices changed
         :raises AcceleratorError: the report is refused (InvalidRequest,
             Conflict), or there was no usable answer (ServiceUnavailable).
@@ -178,7 +178,7 @@ class AcceleratorApi:
         facts: Mapping[str, Any],
         devices: Sequence[Mapping[str, Any]],
         findings: Sequence[Mapping[str, Any]],
-    ) -> standing_orders.Orders | None:
+    ) -> host_orders.Orders | None:
         *before, last = report_parts.split(devices)
         for number, part in enumerate(before):
             self._report({**facts, 'part': number, 'devices': part})
@@ -192,19 +192,15 @@ class AcceleratorApi:
             }
         )
 
-    def _report(
-        self, content: Mapping[str, Any]
-    ) -> standing_orders.Orders | None:
-        told = self._agreement.speak(content)
+    def _report(self, content: Mapping[str, Any]) -> host_orders.Orders | None:
+        told = self._agreement.compose(content)
         response = self._request('PUT', f'/hosts/{self._hostname}', json=told)
-        self._agreement.hear(response.status_code, response.headers)
+        self._agreement.note_answer(response.status_code, response.headers)
         answer = _content(response)
         return (
             None
             if answer is None
-            else _read(
-                decoding.part('orders', standing_orders.from_dict), answer
-            )
+            else _read(decoding.part('orders', host_orders.from_dict), answer)
         )
 
     def cleaning(
@@ -226,7 +222,7 @@ class AcceleratorApi:
                 'revision': revision,
                 'cleaned': list(cleaned),
                 'failed': {
-                    uuid: reason.told(why) for uuid, why in failed.items()
+                    uuid: reason.sanitize(why) for uuid, why in failed.items()
                 },
             },
         )

@@ -54,7 +54,7 @@ class Agreement:
             body, host_contract.REQUEST, self.contract, self._since
         )[0]
 
-    def speak(self, report: Mapping[str, Any]) -> Mapping[str, Any]:
+    def compose(self, report: Mapping[str, Any]) -> Mapping[str, Any]:
         """A report in the words of the contract.
 
         The log has, once, what the API is not told.
@@ -77,7 +77,7 @@ class Agreement:
             )
         return told
 
-    def hear(self, status: int, headers: Mapping[str, str]) -> None:
+    def note_answer(self, status: int, headers: Mapping[str, str]) -> None:
         """Learn from the answer to a report what the API knows.
 
         :param status: of HTTP

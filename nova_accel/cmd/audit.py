@@ -28,7 +28,7 @@ from typing import NamedTuple
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.db import client_arqs
 from nova_accel.db import findings
 from nova_accel.db import host
@@ -40,8 +40,8 @@ from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import nova_server
 from nova_accel.model.fleet import disagreement
-from nova_accel.overview import answering
 from nova_accel.overview import commands
+from nova_accel.overview import exit_status
 from nova_accel.overview import printing
 
 CONF = conf.CONF
@@ -54,7 +54,7 @@ FORGOTTEN_AFTER = datetime.timedelta(days=1)
 
 #: The kinds that hosts find of Placement, and those that the fleet does.
 _OF_PLACEMENT = (finding.Kind.UNCOUNTED, finding.Kind.ALLOCATION)
-_COUNTS = (disagreement.Kind.UNCOUNTED, disagreement.Kind.OVERCOUNTED)
+_COUNTS = (disagreement.Subject.UNCOUNTED, disagreement.Subject.OVERCOUNTED)
 
 #: The remedy of ARQs that Nova's own Cyborg client bound.
 _DELETE = 'delete them'
@@ -62,7 +62,7 @@ _DELETE = 'delete them'
 COLUMNS = ('Host', 'Server', 'Role', 'ARQs', 'What is wrong', 'Remedy')
 
 
-class Row(NamedTuple):
+class AuditRow(NamedTuple):
     """A finding, and the ARQs that it is about.
 
     ``fix`` carries out its remedy; None if that is not possible from here.
@@ -85,7 +85,7 @@ class Row(NamedTuple):
         )
 
 
-class Audit(answering.Answering, printing.Lister):
+class Audit(exit_status.Answering, printing.Lister):
     """Show accelerators that are held for nobody.
 
     The exit status is 0 if there are none or all are freed, 1 if some are
@@ -117,7 +117,7 @@ class Audit(answering.Answering, printing.Lister):
             for row in find(parsed_args.placement)
         ]
 
-    def _remedy(self, row: Row, is_to_be_fixed: bool) -> str:
+    def _remedy(self, row: AuditRow, is_to_be_fixed: bool) -> str:
         """The remedy to show, after carrying it out if wanted."""
         if is_to_be_fixed and row.fix is not None:
             try:
@@ -130,7 +130,7 @@ class Audit(answering.Answering, printing.Lister):
         return row.found.remedy
 
 
-def find(asks_placement: bool = False) -> Iterator[Row]:
+def find(asks_placement: bool = False) -> Iterator[AuditRow]:
     """All problems, by a few statements for each page of hosts.
 
     :param asks_placement: compare what Placement counts, too, by one request
@@ -158,18 +158,18 @@ def find(asks_placement: bool = False) -> Iterator[Row]:
             )
     for request in client_arqs.get_forgotten(FORGOTTEN_AFTER):
         yield _forgotten(request)
-    yield from map(Row, findings.left(_OF_PLACEMENT))
+    yield from map(AuditRow, findings.left(_OF_PLACEMENT))
     if asks_placement:
-        for found in fleet_reading.read(asks_placement=True).compared:
+        for found in database_fleet.read(asks_placement=True).compared:
             if found.kind in _COUNTS:
-                yield Row(found)
+                yield AuditRow(found)
 
 
 def _check(
     found: host_arqs.HostBinding,
     of_host: host.HostRow,
     server: nova_server.Server | None,
-) -> Iterator[Row]:
+) -> Iterator[AuditRow]:
     """What is wrong with a binding, if anything is."""
     role = None if found['role'] is None else arq_types.Role(found['role'])
     why = binding_repairs.why_unneeded(role, server, of_host['service_host'])
@@ -183,7 +183,7 @@ def _check(
         cure = binding_repairs.remedy(of_host['is_silent'])
     hostname, instance_uuid = found['hostname'], found['instance_uuid']
     uuids = tuple(request['uuid'] for request in found['arqs'])
-    yield Row(
+    yield AuditRow(
         _found(why, cure, hostname, instance_uuid),
         found['role'] or 'not adopted',
         uuids,
@@ -203,9 +203,9 @@ def _are_bound(requests: Iterable[arq_rows.ArqFacts]) -> bool:
     )
 
 
-def _forgotten(request: arq_rows.ArqRow) -> Row:
+def _forgotten(request: arq_rows.ArqRow) -> AuditRow:
     since = request['updated_at'] or request['created_at']
-    return Row(
+    return AuditRow(
         _found(
             f'it is {request["state"]} and bound to nothing since {since}',
             'delete it',
@@ -219,7 +219,7 @@ def _found(
     words: str, cure: str, hostname: str = '', instance_uuid: str = ''
 ) -> finding.Finding:
     return finding.Finding(
-        disagreement.Kind.LEAK,
+        disagreement.Subject.LEAK,
         words,
         instance_uuid=instance_uuid,
         hostname=hostname,

@@ -78,7 +78,7 @@ def servers(uuids: Collection[str]) -> dict[str, nova_server.Server]:
     }
 
 
-def compute_nodes() -> list[hosts.Node]:
+def compute_nodes() -> list[hosts.CyborgNode]:
     """All compute nodes, by one statement for each cell.
 
     :raises ConfigurationError: Nova knows of no cell.
@@ -91,7 +91,7 @@ def compute_nodes() -> list[hosts.Node]:
     return found
 
 
-def read(uuids: Collection[str]) -> fleet_sources.Nova:
+def read(uuids: Collection[str]) -> fleet_sources.NovaReading:
     """Nova's words about the instances, moves and its PCI devices.
 
     It takes three statements for each cell, and one for all.
@@ -107,9 +107,9 @@ def read(uuids: Collection[str]) -> fleet_sources.Nova:
     for cell in _cells(context):
         with _of_cell(context, cell) as cell_context:
             passed_through.update(_passed_through(cell_context))
-    return fleet_sources.Nova(
+    return fleet_sources.NovaReading(
         servers={
-            uuid: fleet_sources.Server(
+            uuid: fleet_sources.FleetServer(
                 host=instance.host,
                 vm_state=instance.vm_state,
                 task_state=instance.task_state,
@@ -261,10 +261,10 @@ def _passed_through(context: Any) -> dict[tuple[str, str], str]:
 
 
 @main_db.pick_context_manager_reader
-def _compute_nodes(context: Any) -> list[hosts.Node]:
+def _compute_nodes(context: Any) -> list[hosts.CyborgNode]:
     node = models.ComputeNode
     return [
-        hosts.Node(*row)
+        hosts.CyborgNode(*row)
         for row in context.session.execute(
             sa.select(node.uuid, node.hypervisor_hostname, node.host).where(
                 node.deleted == 0

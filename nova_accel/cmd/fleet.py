@@ -16,7 +16,7 @@
 import argparse
 
 from nova_accel.cmd import cells
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.model.fleet import fleet
 from nova_accel.overview import commands
 
@@ -24,7 +24,7 @@ from nova_accel.overview import commands
 class _Local(commands.OfFleet):
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         cells.connect()
-        return fleet_reading.read(parsed_args.placement)
+        return database_fleet.read(parsed_args.placement)
 
 
 class List(commands.List, _Local):

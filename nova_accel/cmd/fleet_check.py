@@ -15,14 +15,14 @@
 from oslo_upgradecheck import upgradecheck
 
 from nova_accel.cmd import check_result
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.model.fleet import disagreement
 
 
 def check_double() -> upgradecheck.Result:
     """Whether Nova's own PCI tracker has given away a device of ours."""
     try:
-        found = fleet_reading.read().compared
+        found = database_fleet.read().compared
     except Exception as error:
         # The fault may be of Nova's, of its database's driver or ours.
         return check_result.warning(
@@ -32,7 +32,7 @@ def check_double() -> upgradecheck.Result:
     double = [
         f'on {each.hostname} {each.words} {each.whose}, but {each.but}'
         for each in found
-        if each.kind == disagreement.Kind.DOUBLE
+        if each.kind == disagreement.Subject.DOUBLE
     ]
     if not double:
         return check_result.success()

@@ -71,7 +71,7 @@ class Forget(_OfHost):
         deleted = forget(parsed_args.hostname, parsed_args.dry_run)
         done = 'would be deleted' if parsed_args.dry_run else 'deleted'
         for name, amount in deleted.items():
-            self.tell(f'{amount} {name} {done}')
+            self.print_line(f'{amount} {name} {done}')
 
 
 class List(printing.Lister):
@@ -109,10 +109,10 @@ class Remove(_OfHost):
         cells.connect()
         providers, deleted = remove(parsed_args.hostname)
         for name in providers:
-            self.tell(f'{name} deleted in Placement')
+            self.print_line(f'{name} deleted in Placement')
         for name, amount in deleted.items():
-            self.tell(f'{amount} {name} deleted')
-        self.tell(
+            self.print_line(f'{amount} {name} deleted')
+        self.print_line(
             'Not removed: the directory nova_accel below state_path of the '
             'host, its options in nova.conf, virtual functions that were '
             'made, and the contents of FPGAs'

@@ -30,7 +30,7 @@ from nova_accel.cmd.cyborg import steps
 from nova_accel.model.cyborg import mapping
 from nova_accel.model.cyborg import snapshot
 from nova_accel.model.profiles import extra_specs
-from nova_accel.overview import answering
+from nova_accel.overview import exit_status
 from nova_accel.overview import printing
 from nova_accel.state import durable_file
 
@@ -39,7 +39,7 @@ COLUMNS = ('What', 'Result')
 LEFT = 1
 
 
-class ImportCyborg(answering.Answering, printing.Lister):
+class ImportCyborg(exit_status.Answering, printing.Lister):
     """Move from Cyborg 16 or 17 to nova_accel, and back, host by host.
 
     Cyborg's services must not run any more. Without further options, all that
@@ -50,7 +50,7 @@ class ImportCyborg(answering.Answering, printing.Lister):
     is, and 2 if the step could not be done.
     """
 
-    _results: tuple[steps.Result, ...] = ()
+    _results: tuple[steps.StepResult, ...] = ()
     _device_specs: Mapping[str, tuple[str, ...]] = {}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -108,7 +108,9 @@ class ImportCyborg(answering.Answering, printing.Lister):
         self._show(parsed_args)
         return 0 if all(each.is_done for each in self._results) else LEFT
 
-    def _do(self, parsed_args: argparse.Namespace) -> Iterator[steps.Result]:
+    def _do(
+        self, parsed_args: argparse.Namespace
+    ) -> Iterator[steps.StepResult]:
         cyborg = cyborg_database.CyborgDatabase(
             parsed_args.url or _url(parsed_args.config)
         )
@@ -124,7 +126,7 @@ class ImportCyborg(answering.Answering, printing.Lister):
                     yield from steps.switch(origin)
             if parsed_args.undo:
                 yield from steps.remove_profiles(
-                    mapping.read(found, mapping.Nova()).profiles
+                    mapping.read(found, mapping.NovaState()).profiles
                 )
         else:
             imported = mapping.read(found, _nova(found))
@@ -136,7 +138,7 @@ class ImportCyborg(answering.Answering, printing.Lister):
 
     def _show(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.json:
-            self.tell_json(
+            self.print_json(
                 {
                     'results': [each._asdict() for each in self._results],
                     'device_specs': self._device_specs,
@@ -206,14 +208,14 @@ def _url(path: str) -> str:
     return str(cyborg_conf.database.connection)
 
 
-def _nova(found: snapshot.Snapshot) -> mapping.Nova:
+def _nova(found: snapshot.Snapshot) -> mapping.NovaState:
     flavors: dict[str, list[str]] = {}
     context = nova_context.get_admin_context()
     for flavor in objects.FlavorList.get_all(context, sort_key='name'):
         name = extra_specs.profile(flavor.extra_specs)
         if name:
             flavors.setdefault(name, []).append(flavor.name)
-    return mapping.Nova(
+    return mapping.NovaState(
         cells.compute_nodes(),
         cells.servers(mapping.instances(found)),
         flavors,

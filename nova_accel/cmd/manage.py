@@ -48,7 +48,7 @@ class DbSync(printing.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         migration.sync(parsed_args.version)
-        self.tell(f'The database is at version {migration.version()}')
+        self.print_line(f'The database is at version {migration.version()}')
 
 
 class DbVersion(printing.Command):
@@ -56,7 +56,7 @@ class DbVersion(printing.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         version = migration.version()
-        self.tell(f'{version or "none"} ({_meaning(version)[1]})')
+        self.print_line(f'{version or "none"} ({_meaning(version)[1]})')
 
 
 class DbCheck(printing.Command):
@@ -68,7 +68,7 @@ class DbCheck(printing.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         is_usable, words = _meaning(migration.version())
         place = f' ({engine.place()})' if engine.place() else ''
-        self.tell(
+        self.print_line(
             f'The database of accelerators answers{place}. It has {words}'
         )
         return 0 if is_usable else 1

@@ -48,7 +48,7 @@ class Metrics(printing.Command):
         text = exposition.read().decode()
         if path is None:
             for line in text.removesuffix('\n').split('\n'):
-                self.tell(line)
+                self.print_line(line)
         else:
             durable_file.write(path, text, _MODE)
 

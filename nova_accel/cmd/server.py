@@ -18,13 +18,13 @@ from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import embedded_flavor
 from nova_accel.model.profiles import device_profile
-from nova_accel.overview import answering
+from nova_accel.overview import exit_status
 from nova_accel.overview import printing
 
 COLUMNS = ('Server', 'Result')
 
 
-class _ToKey(answering.Answering, printing.Lister):
+class _ToKey(exit_status.Answering, printing.Lister):
     """A command that changes the key of servers.
 
     The exit status is 0 if all servers have the key now, 1 if some could not

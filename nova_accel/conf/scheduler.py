@@ -60,7 +60,7 @@ it for the aggregate's hosts.
     ),
     cfg.Opt(
         'unit_policies',
-        type=types.Dict(types.String(choices=[*unit_choice.Policy])),
+        type=types.Dict(types.String(choices=[*unit_choice.UnitPolicy])),
         default={},
         help="""
 Whether servers fill one place after the other or all alike, by resource class:

@@ -28,12 +28,12 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
-from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import free_handles
-from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -241,8 +241,8 @@ def bind(
             connection, client_bindings.asks(rows, bindings)
         )
         client_bindings.write(connection, rows, bindings, allotted.why, failed)
-        attach_handle.take(connection, allotted.arqs)
-        host_orders.tell_of_bindings(
+        handle_rows.take(connection, allotted.arqs)
+        order_rows.tell_of_bindings(
             connection, {each['hostname'] for each in bindings.values()}
         )
         found = (
@@ -328,7 +328,7 @@ def unbind(uuids: Collection[str]) -> None:
                 arq_types.State.UNBOUND,
             )
         bound = [row['uuid'] for row in rows]
-        attach_handle.give_back(connection, bound)
+        handle_rows.give_back(connection, bound)
         connection.execute(
             sa.update(_TABLE)
             .where(_TABLE.c.uuid.in_(bound))

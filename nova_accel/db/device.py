@@ -19,7 +19,7 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import engine
@@ -151,7 +151,7 @@ def set_status(uuid: str, status: hardware.Status) -> None:
         if changed:
             # The next report is compared as a whole, so that an enabled device
             # goes away if the host no longer has it.
-            host_orders.change(
+            order_rows.change(
                 connection,
                 _HOSTS.c.hostname == its_host.scalar_subquery(),
                 report_digest='',

@@ -23,8 +23,8 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
@@ -100,7 +100,7 @@ def begin(
             )
         ).rowcount
         if disabled:
-            host_orders.change(connection, _HOSTS.c.hostname == hostname)
+            order_rows.change(connection, _HOSTS.c.hostname == hostname)
 
 
 @engine.retried
@@ -136,7 +136,7 @@ def end(hostname: str) -> None:
         if enabled:
             # The next report is compared as a whole, so that an enabled device
             # goes away if the host no longer has it.
-            host_orders.change(
+            order_rows.change(
                 connection, _HOSTS.c.hostname == hostname, report_digest=''
             )
 

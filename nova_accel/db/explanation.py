@@ -40,7 +40,7 @@ def get_page(
     limit: int,
     after: str | None = None,
     hostname: str | None = None,
-) -> tuple[list[str], list[explanation.Units]]:
+) -> tuple[list[str], list[explanation.CheckedUnits]]:
     """The units of the classes on some hosts, by two statements.
 
     A deployable without units has one entry with the amount 0.
@@ -77,7 +77,7 @@ def _is_of(resource_classes: Collection[str]) -> sa.ColumnElement[bool]:
 
 def _read(
     connection: sa.Connection, *wanted: sa.ColumnElement[bool]
-) -> list[explanation.Units]:
+) -> list[explanation.CheckedUnits]:
     """The units of the deployables that are wanted."""
     counted = _count(wanted).subquery('counted')
     rows = connection.execute(
@@ -107,7 +107,7 @@ def _read(
         .order_by(_DEPLOYABLES.c.id)
     )
     return [
-        explanation.Units(
+        explanation.CheckedUnits(
             hostname,
             rp_uuid,
             resource_class,

@@ -38,7 +38,7 @@ _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 _FINDINGS = schema.FINDINGS
 
-#: The fields of :class:`nova_accel.model.fleet.fleet_sources.Arq`.
+#: The fields of :class:`nova_accel.model.fleet.fleet_sources.FleetArq`.
 _ARQ = (
     _ARQS.c.uuid,
     _ARQS.c.state,
@@ -107,7 +107,7 @@ _ARQ_AT = _CONDITION_AT + len(unit_states.CONDITION)
 MAX_ON_A_PAGE = 1500
 
 
-class Page(NamedTuple):
+class FleetPage(NamedTuple):
     """Some hosts; ``last`` is the last one's name if there may be more."""
 
     ours: fleet_sources.Ours
@@ -130,7 +130,7 @@ def read_page(
     limit: int,
     after: str | None = None,
     hostname: str | None = None,
-) -> Page:
+) -> FleetPage:
     """Some hosts in the order of their names, by five statements.
 
     An ARQ that is bound to a host that has never reported is on the page where
@@ -158,7 +158,7 @@ def read_page(
             last = hosts[-1][0]
             bound.append(_ARQS.c.hostname <= last)
         names = [host[0] for host in hosts]
-        return Page(
+        return FleetPage(
             _ours(
                 connection,
                 hosts,
@@ -214,7 +214,7 @@ def _ours(
         devices=devices,
         units=_units(units, {device.uuid for device in devices}),
         unheld=[
-            fleet_sources.Arq(*row)
+            fleet_sources.FleetArq(*row)
             for row in connection.execute(_UNHELD.where(*of_arqs))
         ],
         findings=findings.read_on(connection, *of_findings),
@@ -229,20 +229,20 @@ def _host(
     reason: str | None,
     until: datetime.datetime | None,
     is_overdue: bool,
-) -> fleet_sources.Host:
-    return fleet_sources.Host(
+) -> fleet_sources.FleetHost:
+    return fleet_sources.FleetHost(
         name,
         service_host,
         bool(is_silent),
         None
         if drained_at is None
-        else host_drain.Drain(reason or '', until, bool(is_overdue)),
+        else host_drain.HostDrain(reason or '', until, bool(is_overdue)),
     )
 
 
-def _devices(rows: Iterable[sa.Row[Any]]) -> list[fleet_sources.Device]:
+def _devices(rows: Iterable[sa.Row[Any]]) -> list[fleet_sources.FleetDevice]:
     return [
-        fleet_sources.Device(
+        fleet_sources.FleetDevice(
             uuid,
             hostname,
             name,
@@ -265,7 +265,7 @@ def _devices(rows: Iterable[sa.Row[Any]]) -> list[fleet_sources.Device]:
 
 def _units(
     rows: Sequence[sa.Row[Any]], devices: set[str]
-) -> list[fleet_sources.Unit]:
+) -> list[fleet_sources.FleetUnit]:
     found = []
     for row in rows:
         uuid, device_uuid, part, resource_class, rp_uuid, info = row[
@@ -276,7 +276,7 @@ def _units(
             continue
         arq = row[_ARQ_AT:]
         found.append(
-            fleet_sources.Unit(
+            fleet_sources.FleetUnit(
                 uuid,
                 device_uuid,
                 part,
@@ -284,7 +284,7 @@ def _units(
                 rp_uuid,
                 '{domain}:{bus}:{device}.{function}'.format(**info),
                 unit_state.Condition(*row[_CONDITION_AT:_ARQ_AT]),
-                None if arq[0] is None else fleet_sources.Arq(*arq),
+                None if arq[0] is None else fleet_sources.FleetArq(*arq),
             )
         )
     return found

@@ -98,9 +98,9 @@ def read(
         findings = connection.execute(_OF_FINDINGS).tuples().all()
     ended = [row for row in programmings if row[1] is not None]
     return fleet_numbers.Numbers(
-        hosts=[fleet_numbers.Host(*row) for row in hosts],
+        hosts=[fleet_numbers.HostNumbers(*row) for row in hosts],
         units={
-            (resource_class, unit_state.State(state)): amount
+            (resource_class, unit_state.UnitState(state)): amount
             for resource_class, state, amount in units
         },
         devices=devices,

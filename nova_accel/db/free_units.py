@@ -43,7 +43,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 #: A step of the database's clock by no more than so many seconds loses no
 #: change.
@@ -79,7 +79,7 @@ def _rows(
     free: sa.ColumnElement[Any],
     in_use: sa.ColumnElement[Any],
 ) -> sa.Select[Any]:
-    """The columns of a :class:`unit_changes.Deployable`."""
+    """The columns of a :class:`unit_changes.ChangedDeployable`."""
     return sa.select(
         sa.literal_column(str(kind)).label('kind'),
         hostname,
@@ -209,8 +209,8 @@ def _overlap() -> datetime.timedelta:
 
 
 def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
-    of_hosts: dict[str, list[unit_changes.Deployable]] = {}
-    others: list[unit_changes.Deployable] = []
+    of_hosts: dict[str, list[unit_changes.ChangedDeployable]] = {}
+    others: list[unit_changes.ChangedDeployable] = []
     silent = set()
     at = ''
     for kind, text, uuid, provider, class_, traits, *facts, sets in rows:
@@ -224,7 +224,7 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
             )
             if uuid is not None:
                 deployables.append(
-                    unit_changes.Deployable._make(
+                    unit_changes.ChangedDeployable._make(
                         (
                             text,
                             uuid,

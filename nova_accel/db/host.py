@@ -22,9 +22,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.rows import finding_rows
-from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import inventory
+from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import other_hosts
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
@@ -32,7 +32,7 @@ from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import host_contract
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -69,7 +69,7 @@ def report(
     part: int | None = None,
     others: Collection[str] | None = None,
     findings: Sequence[Mapping[str, Any]] = (),
-) -> standing_orders.Orders | None:
+) -> host_orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
 
     :param devices: in the form of
@@ -103,7 +103,7 @@ def report(
             if seen and _note_unchanged(connection, hostname, facts | seen):
                 return None
             if _note_unchanged(connection, hostname, facts):
-                return host_orders.read(connection, hostname)
+                return order_rows.read(connection, hostname)
         if devices is None:
             raise exceptions.NotFound(
                 f'Host {hostname} has not reported devices with the digest '
@@ -115,7 +115,7 @@ def report(
         if not is_whole:
             return None
         finding_rows.replace(connection, hostname, findings)
-        return host_orders.read(connection, hostname)
+        return order_rows.read(connection, hostname)
 
 
 def _note_unchanged(

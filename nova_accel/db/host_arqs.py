@@ -30,15 +30,15 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
-from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
+from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import project_quota
 from nova_accel.db.sql import engine
-from nova_accel.db.sql import limits
 from nova_accel.db.sql import schema
+from nova_accel.db.sql import time_limits
 from nova_accel.model import arq_types
 from nova_accel.model import host_binding
 from nova_accel.model.profiles import device_profile
@@ -70,7 +70,7 @@ class HostBinding(_Binding):
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class AcquireRequest:
     """A host's request for what an instance is to hold.
 
     ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
@@ -98,7 +98,7 @@ class Request:
 
 @engine.retried
 def acquire(
-    request: Request, limits_of_project: Mapping[str, int] | None = None
+    request: AcquireRequest, limits_of_project: Mapping[str, int] | None = None
 ) -> list[arq_rows.ArqRow]:
     """Bind what the request asks for; the same again changes nothing.
 
@@ -267,7 +267,9 @@ def release(
         fence.forget_old(connection, hostname)
 
 
-def _without_ports(connection: sa.Connection, request: Request) -> Request:
+def _without_ports(
+    connection: sa.Connection, request: AcquireRequest
+) -> AcquireRequest:
     """The request, without what is allocated for ports.
 
     An ARQ that Nova has bound to the instance belongs to a port, since the
@@ -290,7 +292,9 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
     )
 
 
-def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
+def _suffices(
+    request: AcquireRequest, held: Sequence[arq_rows.HeldRow]
+) -> bool:
     """Whether the held ARQs are what the request asks for.
 
     The present groups of the profile do not matter: an edit of the profile
@@ -321,7 +325,7 @@ def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
 
 def _count(
     connection: sa.Connection,
-    request: Request,
+    request: AcquireRequest,
     limits_of_project: Mapping[str, int] | None,
 ) -> None:
     """:raises OverQuota: the project may not have as many"""
@@ -337,7 +341,7 @@ def _count(
     )
 
 
-def _bind(connection: sa.Connection, request: Request) -> None:
+def _bind(connection: sa.Connection, request: AcquireRequest) -> None:
     profile = _profile(connection, request)
     stock = free_handles.read(
         connection,
@@ -376,7 +380,7 @@ def _bind(connection: sa.Connection, request: Request) -> None:
         ]
     )
     arqs = list(itertools.chain.from_iterable(rows))
-    bind_ms = limits.taken_ms()
+    bind_ms = time_limits.taken_ms()
     connection.execute(
         sa.insert(_ARQS),
         [
@@ -388,12 +392,12 @@ def _bind(connection: sa.Connection, request: Request) -> None:
             for row in arqs
         ],
     )
-    attach_handle.take(connection, allotted.arqs)
+    handle_rows.take(connection, allotted.arqs)
     demand_rows.count(connection, [row['group'] for row in arqs])
 
 
 def _profile(
-    connection: sa.Connection, request: Request
+    connection: sa.Connection, request: AcquireRequest
 ) -> profile_rows.RequestedProfile:
     """The profile with the groups of the request, or as it is now."""
     if request.groups:
@@ -410,7 +414,7 @@ def _profile(
 
 
 def _rows(
-    request: Request,
+    request: AcquireRequest,
     profile: profile_rows.RequestedProfile,
     groups: Sequence[device_profile.Group],
     assigned: Sequence[str],

@@ -98,7 +98,7 @@ def add_profiles(profiles: Sequence[Mapping[str, Any]]) -> int:
 
 
 @engine.retried
-def add_host(found: mapping.Host) -> bool:
+def add_host(found: mapping.MappedHost) -> bool:
     """Add a host with all that it has, unless it is known.
 
     :returns: whether it was added
@@ -129,7 +129,7 @@ def add_host(found: mapping.Host) -> bool:
     return True
 
 
-def _host_row(node: hosts.Node) -> dict[str, Any]:
+def _host_row(node: hosts.CyborgNode) -> dict[str, Any]:
     return {
         'hostname': node.nodename,
         'node_uuid': node.uuid,

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import pathlib
 
 from nova_accel import exceptions
-from nova_accel.drivers import cleaning
+from nova_accel.drivers import device_cleaning
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
@@ -232,10 +232,10 @@ class Driver(abc.ABC):
         method, *command = handle.cleaning or ('none',)
         if method == 'reset':
             for function in handle.functions:
-                cleaning.reset(self._sysfs, function)
+                device_cleaning.reset(self._sysfs, function)
         elif method == 'command':
             for function in handle.functions:
-                cleaning.run(command, function)
+                device_cleaning.run(command, function)
         elif method != 'none':
             raise exceptions.DeviceError(
                 f'{handle.address} cannot be cleaned by {method!r}'

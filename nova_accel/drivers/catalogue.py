@@ -49,7 +49,7 @@ _BOARD = '/'
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class Product:
     """The catalogue's facts about a device; None if unknown.
 
     ``type`` is one of :data:`nova_accel.model.naming.RESOURCE_CLASSES`.
@@ -64,7 +64,7 @@ class Entry:
 
 #: (vendor id, product id) -> entry; the vendor itself has product id None, and
 #: a board the product id ``25b6/10de:14a9``.
-Entries = Mapping[tuple[str, str | None], Entry]
+Entries = Mapping[tuple[str, str | None], Product]
 
 
 def entries() -> Entries:
@@ -80,7 +80,7 @@ def look_up(
     vendor_id: str,
     product_id: str,
     board: subsystem.Subsystem | None = None,
-) -> Entry:
+) -> Product:
     """The entry of a device, or of its vendor alone, or an empty one.
 
     :param vendor_id: four lower-case hexadecimal digits, as ``product_id``
@@ -91,7 +91,7 @@ def look_up(
         known.get((vendor_id, f'{product_id}{_BOARD}{board}'))
         or known.get((vendor_id, product_id))
         or known.get((vendor_id, None))
-        or Entry()
+        or Product()
     )
 
 
@@ -117,12 +117,12 @@ def _entries(file: str | None) -> Entries:
             for (vendor_id, product_id), name in products.items()
             if (vendor_id, product_id.partition(_BOARD)[0]) not in named
         } | named
-    result: dict[tuple[str, str | None], Entry] = {
-        (vendor_id, None): Entry(vendor=name)
+    result: dict[tuple[str, str | None], Product] = {
+        (vendor_id, None): Product(vendor=name)
         for vendor_id, name in vendors.items()
     }
     for (vendor_id, product_id), (type_, product) in products.items():
-        result[vendor_id, product_id] = Entry(
+        result[vendor_id, product_id] = Product(
             type_, vendors[vendor_id], product, _BOARD in product_id
         )
     return result

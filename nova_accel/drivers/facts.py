@@ -47,7 +47,7 @@ class Facts:
 
     function: pci_function.PciFunction
     spec: device_spec.DeviceSpec
-    known: catalogue.Entry
+    known: catalogue.Product
     type: str
 
     @property
@@ -196,7 +196,7 @@ def tell_missing(
 def _check_type(
     function: pci_function.PciFunction,
     spec: device_spec.DeviceSpec,
-    known: catalogue.Entry,
+    known: catalogue.Product,
     type_: str,
 ) -> None:
     """:raises DeviceError: the catalogue or the PCI class contradicts."""

@@ -27,7 +27,7 @@ import uuid
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.drivers import cleaning
+from nova_accel.drivers import device_cleaning
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
@@ -50,7 +50,7 @@ class Accelerator:
 
 
 @dataclasses.dataclass(frozen=True)
-class Region:
+class FpgaRegion:
     """A part programmed as one; ``type_uuid`` says which bitstreams fit.
 
     ``shell_id`` is the id of the static part, None if the card does not say.
@@ -78,7 +78,7 @@ class FpgaDriver(base.Driver):
         self,
         function: pci_function.PciFunction,
         host: libvirt_devices.HostDevices,
-    ) -> Sequence[Region]:
+    ) -> Sequence[FpgaRegion]:
         """The regions that can be handed out.
 
         :returns: empty for a card that needs a shell first
@@ -87,7 +87,7 @@ class FpgaDriver(base.Driver):
 
     def whole_region(
         self, function: pci_function.PciFunction
-    ) -> Region | None:
+    ) -> FpgaRegion | None:
         """The region to program on a card that is handed out whole.
 
         :returns: None if it has several regions, or the guest programs it
@@ -124,7 +124,7 @@ class FpgaDriver(base.Driver):
         self.check(function)
         known = facts.of(function, spec, 'FPGA')
         shell_id = None if spec.whole else self.shell_id(function)
-        regions: Sequence[Region]
+        regions: Sequence[FpgaRegion]
         if spec.whole:
             region = self.whole_region(function)
             regions = [] if region is None else [region]
@@ -147,7 +147,7 @@ class FpgaDriver(base.Driver):
             )
         result = known.device(deployables)
         if spec.clean == 'reset':
-            cleaning.check_reset(
+            device_cleaning.check_reset(
                 self._sysfs,
                 (
                     each
@@ -178,7 +178,7 @@ class FpgaDriver(base.Driver):
     @staticmethod
     def _whole(
         known: facts.Facts,
-        region: Region | None,
+        region: FpgaRegion | None,
         card: attach_handle.AttachHandle,
     ) -> hardware.Deployable:
         """The deployable of a card that is handed out as a whole."""
@@ -192,7 +192,7 @@ class FpgaDriver(base.Driver):
         )
 
     def _deployables(
-        self, known: facts.Facts, regions: Sequence[Region]
+        self, known: facts.Facts, regions: Sequence[FpgaRegion]
     ) -> Iterator[hardware.Deployable]:
         for number, region in enumerate(regions):
             for index, accelerator in enumerate(region.accelerators):
@@ -226,7 +226,7 @@ class FpgaDriver(base.Driver):
         return dataclasses.replace(
             self._handle(function.address),
             further_functions=attachable.unit(
-                function, device_spec.Unit.SLOT, host.functions
+                function, device_spec.UnitKind.SLOT, host.functions
             )[1:],
         )
 
@@ -246,7 +246,7 @@ def _name(number: int) -> str:
     return f'region{number}'
 
 
-def _traits(known: facts.Facts, region: Region) -> list[str]:
+def _traits(known: facts.Facts, region: FpgaRegion) -> list[str]:
     return (
         []
         if region.type_uuid is None
@@ -284,7 +284,7 @@ def on_virtual_functions(
     host: libvirt_devices.HostDevices,
     types: Sequence[str | None],
     function_uuids: Mapping[pci_address.PciAddress, str | None],
-) -> list[Region]:
+) -> list[FpgaRegion]:
     """The regions of a card whose accelerators are its virtual functions.
 
     A single region has all accelerators. Several regions have one each, in
@@ -305,10 +305,10 @@ def on_virtual_functions(
             '"whole": true it is handed out as it is'
         )
     if len(types) < 2:
-        return [Region(types[0] if types else None, accelerators)]
+        return [FpgaRegion(types[0] if types else None, accelerators)]
     if len(types) == len(function.virtual_functions) == len(accelerators):
         return [
-            Region(type_uuid, [accelerator])
+            FpgaRegion(type_uuid, [accelerator])
             for type_uuid, accelerator in zip(types, accelerators, strict=True)
         ]
     raise exceptions.DeviceError(

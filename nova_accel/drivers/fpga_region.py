@@ -144,12 +144,12 @@ class FpgaRegionDriver(fpga.FpgaDriver):
 
     def whole_region(
         self, function: pci_function.PciFunction
-    ) -> fpga.Region | None:
+    ) -> fpga.FpgaRegion | None:
         if function.driver == _GUEST:
-            return fpga.Region(None, ())
+            return fpga.FpgaRegion(None, ())
         paths = self.region_paths(function)
         return (
-            fpga.Region(
+            fpga.FpgaRegion(
                 self._type_uuid(function, paths[0]),
                 (),
             )
@@ -161,7 +161,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         self,
         function: pci_function.PciFunction,
         host: libvirt_devices.HostDevices,
-    ) -> Sequence[fpga.Region]:
+    ) -> Sequence[fpga.FpgaRegion]:
         self._check_known(function)
         return fpga.on_virtual_functions(
             function,

@@ -186,7 +186,7 @@ class Guard(base.Driver):
                 return error
             return _error(_said(str, error), error)
         method, device = place
-        fault = reason.told(
+        fault = reason.sanitize(
             f'driver {self._name} failed in {method}() for {device}: '
             f'{_said(repr, error)}'
         )
@@ -212,7 +212,7 @@ def _is_short(error: exceptions.AcceleratorError) -> bool:
     """Whether an error can be passed on, with all that comes with it."""
     texts = (_text(str, error), _text(lambda it: it.public, error))
     return not hasattr(error, '__notes__') and all(
-        text is not None and text == reason.told(text) for text in texts
+        text is not None and text == reason.sanitize(text) for text in texts
     )
 
 
@@ -227,7 +227,7 @@ def _said(say: Callable[[Any], str], error: BaseException) -> str:
     :param say: makes the text, by the driver's own code
     """
     text = _text(say, error)
-    return reason.told(type(error).__name__ if text is None else text)
+    return reason.sanitize(type(error).__name__ if text is None else text)
 
 
 def _text(say: Callable[[Any], str], error: BaseException) -> str | None:

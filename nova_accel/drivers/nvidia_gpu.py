@@ -66,7 +66,7 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
         return super().discover(
             function,
             spec
-            if spec.unit is device_spec.Unit.IOMMU_GROUP
-            else dataclasses.replace(spec, unit=device_spec.Unit.SLOT),
+            if spec.unit is device_spec.UnitKind.IOMMU_GROUP
+            else dataclasses.replace(spec, unit=device_spec.UnitKind.SLOT),
             host,
         )

@@ -104,7 +104,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
             return
         others = nvme_subsystem.others(self._sysfs, handle.address)
         host_use.HostUse(self._sysfs).check_disks((*handle.functions, *others))
-        controller = nvme_erasure.Controller(
+        controller = nvme_erasure.NvmeController(
             self._sysfs, handle.address, handle.serial_number, others=others
         )
         is_virtual = self._sysfs.link(handle.address, 'physfn') is not None

@@ -49,7 +49,7 @@ _ACTIONS = ((1 << 1, 2), (1 << 0, 4), (1 << 2, 3))
 _MAY_BE_SHARED, _IS_VIRTUAL = 1 << 1, 1 << 2
 
 
-class Controller:
+class NvmeController:
     """A controller that is bound to the host's ``nvme`` driver.
 
     Each step finds it by its address and serial number, because the kernel
@@ -91,7 +91,7 @@ class Controller:
         self._identity = self._ask(nvme.identify)
         try:
             self._others = tuple(
-                Controller(sysfs, other, self._serial) for other in others
+                NvmeController(sysfs, other, self._serial) for other in others
             )
         except exceptions.DeviceError as error:
             # Then it is shared with what root is not told to touch.
@@ -206,7 +206,9 @@ class Controller:
                     'after it was formatted'
                 )
 
-    def _all_formats(self) -> dict['Controller', dict[int, tuple[int, int]]]:
+    def _all_formats(
+        self,
+    ) -> dict['NvmeController', dict[int, tuple[int, int]]]:
         """What each of the drive's controllers has, this one first."""
         return {each: each._formats() for each in (self, *self._others)}
 
@@ -221,7 +223,7 @@ class Controller:
 
     @staticmethod
     def _check_same_formats(
-        former: Mapping['Controller', Mapping[int, tuple[int, int]]],
+        former: Mapping['NvmeController', Mapping[int, tuple[int, int]]],
     ) -> None:
         """:raises DeviceError: the erasure has changed the namespaces."""
         for controller, formats in former.items():

@@ -18,7 +18,7 @@ import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.drivers import cleaning
+from nova_accel.drivers import device_cleaning
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
 from nova_accel.host import host_use
@@ -91,7 +91,7 @@ class PciDriver(base.Driver):
         _check_takes_no_manager(function, frozenset((address, *others)), host)
         self._check_no_vgpus((address, *others))
         if spec.clean == 'reset':
-            cleaning.check_reset(
+            device_cleaning.check_reset(
                 self._sysfs, (address, *others), host.functions
             )
         known = facts.of(function, spec)
@@ -169,7 +169,7 @@ def _check_takes_no_manager(
     """:raises DeviceError: it manages what others get of its card."""
     if (function.vendor_id, function.product_id) not in _MANAGE_A_CARD:
         return
-    card = attachable.unit(function, device_spec.Unit.SLOT, host.functions)
+    card = attachable.unit(function, device_spec.UnitKind.SLOT, host.functions)
     if not unit.issuperset(card):
         raise exceptions.DeviceError(
             'it manages its card: the driver xrt keeps it on the host, and '

@@ -89,7 +89,7 @@ class XrtDriver(fpga.FpgaDriver):
         self,
         function: pci_function.PciFunction,
         host: libvirt_devices.HostDevices,
-    ) -> Sequence[fpga.Region]:
+    ) -> Sequence[fpga.FpgaRegion]:
         user = _user(function.address)
         sysfs = self._sysfs.optional
         interfaces = fpga.uuids(sysfs, function.address, 'interface_uuids')
@@ -101,7 +101,7 @@ class XrtDriver(fpga.FpgaDriver):
                 'does it have its factory image?'
             )
         return [
-            fpga.Region(
+            fpga.FpgaRegion(
                 interfaces[-1] if interfaces else None,
                 [fpga.Accelerator(user, _image(sysfs, user))],
                 self.shell_id(function),

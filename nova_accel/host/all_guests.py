@@ -45,7 +45,7 @@ class Guest:
     devices: frozenset[str]
 
 
-class Guests:
+class AllGuests:
     """The guests of one host."""
 
     def __init__(self, host: libvirt_host.Host) -> None:

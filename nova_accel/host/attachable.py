@@ -38,21 +38,21 @@ _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
 
 def unit(
     function: pci_function.PciFunction,
-    kind: device_spec.Unit,
+    kind: device_spec.UnitKind,
     functions: _Functions,
 ) -> tuple[pci_address.PciAddress, ...]:
     """The functions that go into a guest together; the given one is first.
 
     :param functions: all functions of the host
     """
-    if kind is device_spec.Unit.SLOT:
+    if kind is device_spec.UnitKind.SLOT:
         others = {
             other.address
             for other in functions.values()
             if _same_slot(other.address, function.address)
             and other.parent_address == function.parent_address
         }
-    elif kind is device_spec.Unit.IOMMU_GROUP:
+    elif kind is device_spec.UnitKind.IOMMU_GROUP:
         others = _group(function, functions)
     else:
         others = set()

@@ -42,7 +42,7 @@ class Client(Protocol):
         self, number: int, functions: Sequence[str], timeout_s: float
     ) -> tuple[int, str]: ...
     def deactivate(self, number: int, timeout_s: float) -> tuple[int, str]: ...
-    def tell(
+    def restore(
         self, numbers: Sequence[int], timeout_s: float
     ) -> tuple[int, str]: ...
 
@@ -107,7 +107,8 @@ class FabricManager:
     ) -> bool:
         """Activate a partition.
 
-        :param functions: see :class:`nova_accel.model.links.fabric.Entry`
+        :param functions: see
+            :class:`nova_accel.model.links.fabric.PartitionEntry`
         :returns: False if it, or one of its GPUs, is in use
         :raises FabricNotReady: as for :meth:`partitions`.
         :raises DeviceError: it refused, or gave no usable answer.
@@ -132,7 +133,7 @@ class FabricManager:
             _Outcome.NOT_IN_USE,
         )
 
-    def tell(self, numbers: Sequence[int]) -> bool:
+    def restore(self, numbers: Sequence[int]) -> bool:
         """Say which partitions are active, after a restart.
 
         :returns: False if Fabric Manager does not wait for that
@@ -141,7 +142,7 @@ class FabricManager:
         """
         return self._change(
             f'say that partitions {list(numbers)} are active',
-            lambda timeout_s: self._client.tell(numbers, timeout_s),
+            lambda timeout_s: self._client.restore(numbers, timeout_s),
             _Outcome.NOT_SUPPORTED,
         )
 
@@ -182,7 +183,7 @@ def _refusal(
 ) -> exceptions.FabricError:
     reason = (
         f'cannot {what} of the NVSwitch fabric: {found.value} '
-        f'({fabric_listing.said(output)})'
+        f'({fabric_listing.message(output)})'
     )
     if found is _Outcome.NOT_READY:
         return exceptions.FabricNotReady(reason)

@@ -29,9 +29,9 @@ import pathlib
 import re
 
 from nova_accel import exceptions
-from nova_accel.host import answering
 from nova_accel.host import class_members
 from nova_accel.host import gpu_processes
+from nova_accel.host import liveness
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.model.devices import host_uses
@@ -60,7 +60,7 @@ class HostUse:
 
     def fault(self, address: pci_address.PciAddress) -> str | None:
         """Why nobody can use a function, see :func:`.answering.fault`."""
-        return answering.fault(self._sysfs, address)
+        return liveness.fault(self._sysfs, address)
 
     def reason(self, address: pci_address.PciAddress) -> str | None:
         """How the host itself uses a function, None if it does not.

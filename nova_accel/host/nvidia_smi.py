@@ -250,7 +250,7 @@ def _told(
     return parsed(listed.text, links.text, all_gpus)
 
 
-def _run(deadline: float, *arguments: str) -> vendor_tool.Answer:
+def _run(deadline: float, *arguments: str) -> vendor_tool.ToolAnswer:
     """:raises DeviceError: it has no end, or is not there"""
     left_s = min(TIMEOUT_S, int(deadline - time.monotonic()))
     called = ' '.join((_COMMAND, *arguments))
@@ -270,7 +270,7 @@ def _run(deadline: float, *arguments: str) -> vendor_tool.Answer:
 
 
 def _failure(
-    answer: vendor_tool.Answer, *arguments: str
+    answer: vendor_tool.ToolAnswer, *arguments: str
 ) -> exceptions.DeviceError:
     called = ' '.join((_COMMAND, *arguments))
     return exceptions.DeviceError(

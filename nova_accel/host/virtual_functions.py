@@ -98,7 +98,7 @@ class VirtualFunctions:
         node_devices: libvirt_devices.NodeDevices,
         sysfs: sysfs_tree.Sysfs,
         claims: nova_claims.NovaClaims,
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
         within_s: float = 30,
     ) -> None:
         self._node_devices = node_devices

@@ -34,7 +34,7 @@ from nova_accel.model.units import failure_cause
 from nova_accel.model.units import unit_state
 
 _Numbers = fleet_numbers.Numbers
-_State = unit_state.State
+_State = unit_state.UnitState
 
 _KINDS = tuple(str(kind) for kind in finding.Kind)
 
@@ -279,7 +279,7 @@ def _failures(numbers: _Numbers) -> core.GaugeMetricFamily:
             ),
             *_counted(
                 'binding',
-                failure_cause.Binding,
+                failure_cause.BindingCause,
                 map(failure_cause.of_binding, numbers.bind_failures),
             ),
             (

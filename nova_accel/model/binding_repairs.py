@@ -35,7 +35,7 @@ Binding = host_binding.Binding
 _REVERTING = 'resize_reverting'
 
 
-class Step(enum.Enum):
+class RepairStep(enum.Enum):
     """The ways in which a host repairs a binding."""
 
     #: Release what the journal has.
@@ -56,7 +56,7 @@ class Step(enum.Enum):
 class Repair:
     """One step, and the reason for it."""
 
-    step: Step
+    step: RepairStep
     binding: Binding
     why: str
 
@@ -106,7 +106,7 @@ def remedy(is_silent: bool) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Host:
+class HostBindings:
     """The state of one host and of its instances in Nova, read in this order.
 
     The order matters: nothing that began meanwhile looks unneeded. Nova has
@@ -155,22 +155,24 @@ class Host:
             if self._ended_here(held, server):
                 yield (
                     Repair(
-                        Step.ACTIVATE,
+                        RepairStep.ACTIVATE,
                         held,
                         'its instance stays on this host now',
                     )
                     if _is_the_guests(held, active.get(held.instance_uuid))
                     else Repair(
-                        Step.RELEASE, held, 'its guest has other accelerators'
+                        RepairStep.RELEASE,
+                        held,
+                        'its guest has other accelerators',
                     )
                 )
             elif why := self._why_unneeded(held):
-                yield Repair(Step.RELEASE, held, why)
+                yield Repair(RepairStep.RELEASE, held, why)
             elif not known.issuperset(held.arq_uuids) and (
                 server is not None and not server.is_busy
             ):
                 yield Repair(
-                    Step.TELL,
+                    RepairStep.TELL,
                     held,
                     'the accelerator API lacks '
                     'some of its ARQs, and may give its devices away',
@@ -180,22 +182,24 @@ class Host:
         for listed in self.listed:
             if listed.role is None:
                 if why := self._why_unneeded(listed):
-                    yield Repair(Step.DELETE, listed, why)
+                    yield Repair(RepairStep.DELETE, listed, why)
             elif (listed.instance_uuid, listed.role) not in self.journaled:
                 yield from self._of_unknown(listed)
 
     def _of_unknown(self, listed: Binding) -> Iterator[Repair]:
         """The repair of a binding that only the API has."""
         if why := self._why_unneeded(listed):
-            yield Repair(Step.TAKE_BACK, listed, why)
+            yield Repair(RepairStep.TAKE_BACK, listed, why)
         elif self._needs(listed):
             if listed.is_whole:
                 yield Repair(
-                    Step.RECOVER, listed, 'the journal does not know it'
+                    RepairStep.RECOVER, listed, 'the journal does not know it'
                 )
             elif listed.instance_uuid not in self.guests:
                 yield Repair(
-                    Step.TAKE_BACK, listed, 'not all of its ARQs have a device'
+                    RepairStep.TAKE_BACK,
+                    listed,
+                    'not all of its ARQs have a device',
                 )
 
     def _why_unneeded(self, binding: Binding) -> str | None:

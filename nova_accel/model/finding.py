@@ -154,10 +154,10 @@ class Finding:
     ``devices`` and ``units`` are uuids, as far as the database has them.
 
     Where sources disagree, ``kind`` is one of
-    :class:`nova_accel.model.fleet.disagreement.Kind`, and ``words`` are those
-    of one source. ``but`` is what the other one says, ``cure`` the remedy, and
-    ``about`` the uuid of a server, another consumer, an ARQ or a provider.
-    ``hostname`` is None if no host has to do with it.
+    :class:`nova_accel.model.fleet.disagreement.Subject`, and ``words`` are
+    those of one source. ``but`` is what the other one says, ``cure`` the
+    remedy, and ``about`` the uuid of a server, another consumer, an ARQ or a
+    provider. ``hostname`` is None if no host has to do with it.
     """
 
     kind: str
@@ -177,7 +177,7 @@ class Finding:
         """Plain JSON, as reports have it: within the API's bounds."""
         return {
             'kind': str(self.kind),
-            'words': reason.told(self.words, MAX_WORDS),
+            'words': reason.sanitize(self.words, MAX_WORDS),
             'is_repaired': self.is_repaired,
             'instance_uuid': (
                 self.instance_uuid
@@ -188,7 +188,7 @@ class Finding:
             'device': (
                 None
                 if self.device is None
-                else reason.told(self.device, bounds.MAX_TEXT)
+                else reason.sanitize(self.device, bounds.MAX_TEXT)
             ),
         }
 
@@ -245,7 +245,7 @@ def from_dict(
     return Finding(**facts, hostname=hostname, since=since)
 
 
-def told(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+def to_dicts(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """The findings as a report has them, the ones that matter most first.
 
     If there are too many, the last one says how many are left out.

@@ -34,7 +34,7 @@ SURE = frozenset({finding.Kind.GUEST_GONE, finding.Kind.GUEST_WITHOUT_SERVER})
 
 
 @dataclasses.dataclass(frozen=True)
-class Guests:
+class SeenGuests:
     """libvirt's guests of one host.
 
     ``running`` are the uuids of those that run or are paused. ``devices`` maps
@@ -47,7 +47,7 @@ class Guests:
 
 
 def find(
-    host: binding_repairs.Host, guests: Guests
+    host: binding_repairs.HostBindings, guests: SeenGuests
 ) -> Iterator[finding.Finding]:
     """Find what is wrong with guests that have accelerators, or should.
 
@@ -70,7 +70,7 @@ def find(
 
 
 def _should_run(
-    host: binding_repairs.Host, server: nova_server.Server | None
+    host: binding_repairs.HostBindings, server: nova_server.Server | None
 ) -> bool:
     return (
         server is not None
@@ -82,7 +82,7 @@ def _should_run(
 
 
 def _of_server(
-    held: host_binding.Binding, guests: Guests
+    held: host_binding.Binding, guests: SeenGuests
 ) -> Iterator[finding.Finding]:
     """Find what is wrong with the guest of a server that runs by Nova."""
     uuid = held.instance_uuid
@@ -112,7 +112,7 @@ def _of_server(
                     )
 
 
-def _unexplained(host: binding_repairs.Host) -> dict[str, str]:
+def _unexplained(host: binding_repairs.HostBindings) -> dict[str, str]:
     """Guest -> why its server should not have accelerators of this host."""
     return {
         binding.instance_uuid: why

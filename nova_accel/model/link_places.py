@@ -32,7 +32,7 @@ _SIZES = re.compile(r'([a-z]{1,8})=([0-9]{1,2})(?:-([0-9]{1,2}))?')
 Join = tuple[str, int]
 
 
-def told(name: str, sizes: Mapping[str, range]) -> str:
+def to_text(name: str, sizes: Mapping[str, range]) -> str:
     """The text of a place.
 
     :param sizes: kind -> the numbers of devices that it can join; an empty one

@@ -77,7 +77,7 @@ class LinkSet:
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class SetNode:
     """One place of the tree, with the sets that are the same place.
 
     ``members`` may be more than those of its sets: devices without NVLink are
@@ -99,23 +99,23 @@ class Node:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tree:
+class SetTree:
     """The sets of one host, each within its parent.
 
     ``nodes`` have the larger ones first. ``partitioned`` are the devices that
     work only in an active partition.
     """
 
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[SetNode, ...] = ()
     partitioned: frozenset[str] = frozenset()
 
-    def path(self, device: str) -> tuple[Node, ...]:
+    def path(self, device: str) -> tuple[SetNode, ...]:
         """The nodes that a device is in, the largest first."""
         return self._paths.get(device, ())
 
     @functools.cached_property
-    def _paths(self) -> Mapping[str, tuple[Node, ...]]:
-        found: dict[str, tuple[Node, ...]] = {}
+    def _paths(self) -> Mapping[str, tuple[SetNode, ...]]:
+        found: dict[str, tuple[SetNode, ...]] = {}
         for node in self.nodes:
             for member in node.members:
                 found[member] = (*found.get(member, ()), node)

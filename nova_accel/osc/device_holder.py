@@ -21,7 +21,7 @@ from urllib import parse
 
 from nova_accel.model.fleet import fleet
 from nova_accel.osc import accelerator_calls
-from nova_accel.osc import fleet_reading
+from nova_accel.osc import api_fleet
 from nova_accel.overview import columns
 from nova_accel.overview import printing
 from nova_accel.overview import reading
@@ -29,7 +29,7 @@ from nova_accel.overview import reading
 _OF_UNITS = {name: get for name, (_key, get) in columns.UNITS.items()}
 
 #: The columns; the short list has the first ones.
-COLUMNS: dict[str, Callable[[fleet.Row], Any]] = {
+COLUMNS: dict[str, Callable[[fleet.FleetRow], Any]] = {
     **{
         name: _OF_UNITS[name]
         for name in (
@@ -91,10 +91,6 @@ class List(printing.Lister):
                 f'/devices/{parse.quote(device, "")}',
             )
             uuid, hostname = found['uuid'], found['hostname']
-        for row in reading.glance(
-            fleet_reading.Sources(self.app, hostname)
-        ).rows:
+        for row in reading.glance(api_fleet.Sources(self.app, hostname)).rows:
             if row.arq is not None and uuid in (None, row.device.uuid):
-                yield tuple(
-                    columns.shown(COLUMNS[name](row)) for name in names
-                )
+                yield tuple(columns.cell(COLUMNS[name](row)) for name in names)

@@ -23,7 +23,7 @@ from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
 from osc_lib import exceptions
 
-from nova_accel.model.fleet import draining
+from nova_accel.model.fleet import drain_plan
 from nova_accel.model.profiles import device_profile
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import nova_calls
@@ -34,12 +34,12 @@ _ACTIONS = frozenset({'live-migration', 'migrate', 'resize', 'confirmResize'})
 #: The states of a migration that waits for its owner, or has just ended so.
 _FINISHED = 'finished'
 
-_BODIES: Mapping[draining.Way, dict[str, Any]] = {
-    draining.Way.LIVE: {
+_BODIES: Mapping[drain_plan.Way, dict[str, Any]] = {
+    drain_plan.Way.LIVE: {
         'os-migrateLive': {'host': None, 'block_migration': 'auto'}
     },
-    draining.Way.COLD: {'migrate': None},
-    draining.Way.CONFIRM: {'confirmResize': None},
+    drain_plan.Way.COLD: {'migrate': None},
+    drain_plan.Way.CONFIRM: {'confirmResize': None},
 }
 
 
@@ -148,7 +148,9 @@ class DrainCloud:
             'why'
         )
 
-    def server(self, uuid: str, holding: Holding) -> draining.Server | None:
+    def server(
+        self, uuid: str, holding: Holding
+    ) -> drain_plan.DrainedServer | None:
         """The server as Nova has it, None if Nova has none.
 
         :raises CommandError: Nova is in trouble.
@@ -161,7 +163,7 @@ class DrainCloud:
         is_here = (
             shown['OS-EXT-SRV-ATTR:hypervisor_hostname'] == self._hostname
         )
-        return draining.Server(
+        return drain_plan.DrainedServer(
             uuid=uuid,
             name=nova_calls.words(shown['name']),
             status=shown['status'],
@@ -171,13 +173,13 @@ class DrainCloud:
             has_cyborgs_key=device_profile.CYBORG_FLAVOR_KEY
             in shown['flavor'].get('extra_specs', {}),
             resize=(
-                draining.Resize.NONE
+                drain_plan.Resize.NONE
                 if is_here or shown['status'] != 'VERIFY_RESIZE'
                 else self._resize(uuid)
             ),
         )
 
-    def _resize(self, uuid: str) -> draining.Resize:
+    def _resize(self, uuid: str) -> drain_plan.Resize:
         """The newest resize or cold migration of a server."""
         migrations = [
             migration
@@ -190,20 +192,20 @@ class DrainCloud:
             if migration['migration_type'] in ('migration', 'resize')
         ]
         if not migrations:
-            return draining.Resize.NONE
+            return drain_plan.Resize.NONE
         newest = max(migrations, key=lambda found: found['id'])
         if newest['status'] != _FINISHED:
-            return draining.Resize.ENDING
+            return drain_plan.Resize.ENDING
         if (
             newest['migration_type'] == 'migration'
             and newest['source_node'] == self._hostname
             and self._began is not None
             and _time(newest['created_at']) >= self._began
         ):
-            return draining.Resize.OURS
-        return draining.Resize.OTHERS
+            return drain_plan.Resize.OURS
+        return drain_plan.Resize.OTHERS
 
-    def act(self, uuid: str, way: draining.Way) -> None:
+    def act(self, uuid: str, way: drain_plan.Way) -> None:
         """Have Nova begin it.
 
         :raises Refused: Nova does not begin it

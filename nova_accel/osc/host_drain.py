@@ -63,7 +63,7 @@ class Drain(printing.Lister):
     status is 1 if servers remain.
     """
 
-    _rows: list[host_emptying.Row]
+    _rows: list[host_emptying.ServerRow]
     _is_interrupted = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -153,7 +153,7 @@ class Drain(printing.Lister):
         self._rows = emptying.rows()
         return COLUMNS, [_shown(row) for row in self._rows]
 
-    def _tell_plan(self, rows: Iterable[host_emptying.Row]) -> None:
+    def _tell_plan(self, rows: Iterable[host_emptying.ServerRow]) -> None:
         for row in rows:
             self.warn(f'{row.name or row.uuid}: {row.way}: {row.why}')
 
@@ -267,7 +267,7 @@ def _bar() -> Iterator[Callable[[host_emptying.Progress], None]]:
     ) as bar:
         task = bar.add_task('', total=None)
 
-        def tell(now: host_emptying.Progress) -> None:
+        def show(now: host_emptying.Progress) -> None:
             bar.update(
                 task,
                 completed=now.left,
@@ -275,10 +275,10 @@ def _bar() -> Iterator[Callable[[host_emptying.Progress], None]]:
                 description=now.now,
             )
 
-        yield tell
+        yield show
 
 
-def _shown(row: host_emptying.Row, result: str = '') -> tuple[str, ...]:
+def _shown(row: host_emptying.ServerRow, result: str = '') -> tuple[str, ...]:
     return (
         row.uuid,
         row.name,

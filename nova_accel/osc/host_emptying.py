@@ -25,11 +25,11 @@ from typing import Protocol
 from keystoneauth1 import exceptions as ks_exceptions
 from osc_lib import exceptions
 
-from nova_accel.model.fleet import draining
+from nova_accel.model.fleet import drain_plan
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import nova_calls
 
-Way = draining.Way
+Way = drain_plan.Way
 
 #: Faults of reading from Nova or the API. The next look may succeed.
 _TROUBLE = (exceptions.CommandError, ks_exceptions.ClientException)
@@ -48,14 +48,14 @@ class Cloud(Protocol):
 
     def server(
         self, uuid: str, holding: drain_cloud.Holding
-    ) -> draining.Server | None: ...
+    ) -> drain_plan.DrainedServer | None: ...
 
     def act(self, uuid: str, way: Way) -> None: ...
 
     def why_failed(self, uuid: str) -> str: ...
 
 
-class Row(NamedTuple):
+class ServerRow(NamedTuple):
     """A server, and how it leaves the host, has left it or why it has not.
 
     ``is_left`` says that it has no devices of the host any more.
@@ -78,7 +78,7 @@ class Progress(NamedTuple):
 
 
 @dataclasses.dataclass
-class _Known:
+class _Memory:
     """The knowledge of one run of one server.
 
     ``failed`` are the ways that were tried in vain, ``going`` the one that
@@ -87,8 +87,8 @@ class _Known:
     """
 
     holding: drain_cloud.Holding
-    step: draining.Step
-    server: draining.Server | None = None
+    step: drain_plan.DrainStep
+    server: drain_plan.DrainedServer | None = None
     failed: dict[Way, str] = dataclasses.field(default_factory=dict)
     going: Way | None = None
     done: Way | None = None
@@ -124,10 +124,10 @@ class HostEmptying:
         self._concurrency = concurrency
         self._clock = clock
         self._sleep = sleep
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Memory] = {}
         self._rooms: dict[str, str | None] = {}
 
-    def look(self) -> list[Row]:
+    def look(self) -> list[ServerRow]:
         """See which servers have devices of the host, and decide for each.
 
         :raises CommandError, ClientException: Nova or the API is in trouble.
@@ -143,7 +143,7 @@ class HostEmptying:
 
     def run(
         self, timeout_s: float, tell: Callable[[Progress], None]
-    ) -> list[Row]:
+    ) -> list[ServerRow]:
         """Move the servers until none is left that could be moved.
 
         :param timeout_s: after so many seconds the rest is left as it is
@@ -160,7 +160,7 @@ class HostEmptying:
             except _TROUBLE as error:
                 trouble = error
             tell(self._progress(trouble))
-            if trouble is None and draining.is_over(
+            if trouble is None and drain_plan.is_over(
                 [known.step for known in self._left()]
             ):
                 return self.rows()
@@ -170,22 +170,22 @@ class HostEmptying:
                 return self.rows()
             self._sleep(_POLL_S)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ServerRow]:
         """All servers that have been seen, those that remain at the end."""
         return sorted(
             (_row(uuid, known) for uuid, known in self._known.items()),
             key=lambda row: (not row.is_left, row.name, row.uuid),
         )
 
-    def _left(self) -> list[_Known]:
+    def _left(self) -> list[_Memory]:
         return [known for known in self._known.values() if not known.is_gone]
 
     def _look_at(self, uuid: str, holding: drain_cloud.Holding) -> None:
         server = self._cloud.server(uuid, holding)
         known = self._known.get(uuid)
         if known is None:
-            known = self._known[uuid] = _Known(
-                holding, draining.Step(Way.WAIT, '')
+            known = self._known[uuid] = _Memory(
+                holding, drain_plan.DrainStep(Way.WAIT, '')
             )
         known.server, known.holding = server, holding
         if known.going is not None:
@@ -194,9 +194,9 @@ class HostEmptying:
             known.left_since = known.left_since or self._clock()
         else:
             known.left_since = None
-        known.step = draining.decide(
+        known.step = drain_plan.decide(
             server,
-            draining.Allowed(
+            drain_plan.Allowed(
                 self._allows_cold, self._no_room(holding), known.failed
             ),
             0
@@ -204,7 +204,7 @@ class HostEmptying:
             else self._clock() - known.left_since,
         )
 
-    def _follow(self, uuid: str, known: _Known, way: Way) -> None:
+    def _follow(self, uuid: str, known: _Memory, way: Way) -> None:
         """See whether what was begun has ended, and how."""
         server = known.server
         if server is None:
@@ -250,7 +250,7 @@ class HostEmptying:
             elif way is Way.CONFIRM:
                 self._act(uuid, known, way)
 
-    def _act(self, uuid: str, known: _Known, way: Way) -> bool:
+    def _act(self, uuid: str, known: _Memory, way: Way) -> bool:
         """Begin it; False if Nova refuses, and the server is not moving.
 
         Somebody else, who drains the host too, may have begun since the last
@@ -283,18 +283,20 @@ class HostEmptying:
         return Progress(left, len(self._known), now)
 
 
-def _row(uuid: str, known: _Known) -> Row:
+def _row(uuid: str, known: _Memory) -> ServerRow:
     server = known.server
     name = '' if server is None else server.name
     if known.is_gone:
         way = '' if known.done is None else str(known.done)
-        return Row(uuid, name, '', way, True, '')
+        return ServerRow(uuid, name, '', way, True, '')
     status = '' if server is None else server.status
     if known.going is not None:
-        return Row(uuid, name, status, str(known.going), False, _GOES_ON)
-    return Row(uuid, name, status, str(known.step.way), False, known.step.why)
+        return ServerRow(uuid, name, status, str(known.going), False, _GOES_ON)
+    return ServerRow(
+        uuid, name, status, str(known.step.way), False, known.step.why
+    )
 
 
-def remaining(rows: list[Row]) -> Mapping[str, str]:
+def remaining(rows: list[ServerRow]) -> Mapping[str, str]:
     """Uuid -> why, of each server that still has devices of the host."""
     return {row.uuid: row.why for row in rows if not row.is_left}

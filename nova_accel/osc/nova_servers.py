@@ -41,13 +41,13 @@ _HOMELESS = frozenset(
 )
 
 
-class Told(NamedTuple):
+class KnownServers(NamedTuple):
     """Nova's words, and the servers of which it does not tell enough.
 
     These look busy, so that nobody takes them for a fault.
     """
 
-    nova: fleet_sources.Nova
+    nova: fleet_sources.NovaReading
     untold: frozenset[str]
 
 
@@ -55,7 +55,7 @@ def read(
     compute: ks_adapter.Adapter,
     service_hosts: Iterable[str],
     uuids: Collection[str],
-) -> Told:
+) -> KnownServers:
     """Nova's words about servers. Its PCI tracker has none in the API.
 
     Migrations are read first. If one ends meanwhile, the server is already on
@@ -96,8 +96,8 @@ def read(
         if each is not None:
             found[uuid] = each
     wanted = {uuid: each for uuid, each in found.items() if uuid in uuids}
-    return Told(
-        fleet_sources.Nova(
+    return KnownServers(
+        fleet_sources.NovaReading(
             servers={
                 uuid: _parse(each, uuid in moving)
                 for uuid, each in wanted.items()
@@ -138,9 +138,11 @@ def _is_untold(told: server.Server) -> bool:
     )
 
 
-def _parse(told: server.Server, is_migrating: bool) -> fleet_sources.Server:
+def _parse(
+    told: server.Server, is_migrating: bool
+) -> fleet_sources.FleetServer:
     is_untold = _is_untold(told)
-    return fleet_sources.Server(
+    return fleet_sources.FleetServer(
         host=told.compute_host,
         vm_state=told.vm_state,
         task_state=_UNTOLD if is_untold else told.task_state,

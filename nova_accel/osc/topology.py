@@ -15,9 +15,9 @@
 import argparse
 
 from nova_accel.model.fleet import fleet
-from nova_accel.osc import fleet_reading
-from nova_accel.overview import answering
+from nova_accel.osc import api_fleet
 from nova_accel.overview import commands
+from nova_accel.overview import exit_status
 from nova_accel.overview import reading
 
 
@@ -38,7 +38,7 @@ class List(commands.List):
         return parser
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
-        sources = fleet_reading.Sources(self.app, parsed_args.host)
+        sources = api_fleet.Sources(self.app, parsed_args.host)
         # Only the JSON has findings.
         return (
             reading.read(sources)
@@ -49,9 +49,7 @@ class List(commands.List):
 
 class Map(commands.Map):
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
-        return reading.read(
-            fleet_reading.Sources(self.app), parsed_args.placement
-        )
+        return reading.read(api_fleet.Sources(self.app), parsed_args.placement)
 
 
 class Audit(commands.List):
@@ -62,7 +60,7 @@ class Audit(commands.List):
     given away: "nova-accel-manage fleet list --drift" compares that, too.
     """
 
-    _sources: fleet_reading.Sources
+    _sources: api_fleet.Sources
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -70,14 +68,14 @@ class Audit(commands.List):
         return parser
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
-        self._sources = fleet_reading.Sources(self.app)
+        self._sources = api_fleet.Sources(self.app)
         return reading.read(self._sources, parsed_args.placement)
 
     def run_on(
         self, found: fleet.Fleet, parsed_args: argparse.Namespace
     ) -> int:
         status = super().run_on(found, parsed_args)
-        return answering.UNKNOWN if self._sources.untold else status
+        return exit_status.UNKNOWN if self._sources.untold else status
 
     def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
         return True

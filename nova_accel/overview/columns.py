@@ -21,7 +21,7 @@ from nova_accel.model.fleet import fleet
 
 #: The columns of units, each with its key in JSON; the short list has the
 #: first ones.
-UNITS: dict[str, tuple[str, Callable[[fleet.Row], Any]]] = {
+UNITS: dict[str, tuple[str, Callable[[fleet.FleetRow], Any]]] = {
     'Host': ('host', lambda row: row.device.hostname),
     'Device': ('device', lambda row: row.device.address),
     'Product': ('product', lambda row: row.device.product),
@@ -63,13 +63,13 @@ def rows(found: fleet.Fleet, is_long: bool) -> Iterator[tuple[Any, ...]]:
     """The rows of the list of units."""
     getters = [UNITS[name][1] for name in names(is_long)]
     for row in found.rows:
-        yield tuple(shown(get(row)) for get in getters)
+        yield tuple(cell(get(row)) for get in getters)
 
 
 def finding_rows(found: fleet.Fleet) -> Iterator[tuple[Any, ...]]:
     """The rows of the list of findings; those of hosts come last."""
     for each in (*found.compared, *found.reported):
-        yield tuple(map(shown, _row(each).values()))
+        yield tuple(map(cell, _row(each).values()))
 
 
 def document(found: fleet.Fleet) -> dict[str, Any]:
@@ -125,6 +125,6 @@ def _row(found: finding.Finding) -> dict[str, str | None]:
     }
 
 
-def shown(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A value in a table, which is empty where there is none."""
     return '' if value is None else value

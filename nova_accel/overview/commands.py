@@ -19,8 +19,8 @@ import pathlib
 from typing import Any
 
 from nova_accel.model.fleet import fleet
-from nova_accel.overview import answering
 from nova_accel.overview import columns
+from nova_accel.overview import exit_status
 from nova_accel.overview import fleet_map
 from nova_accel.overview import printing
 from nova_accel.state import durable_file
@@ -50,7 +50,7 @@ def add_long(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class OfFleet(answering.Answering):
+class OfFleet(exit_status.Answering):
     """A command that reads the fleet."""
 
     def answer(self, parsed_args: argparse.Namespace) -> int:
@@ -93,7 +93,7 @@ class List(OfFleet, printing.Lister):
     ) -> int:
         self._found = found
         if parsed_args.json:
-            self.tell_json(columns.document(found))
+            self.print_json(columns.document(found))
         else:
             printing.Lister.run(self, parsed_args)
         is_bad = self.shows_findings(parsed_args) and found.is_wrong

@@ -56,7 +56,7 @@ class Cell(NamedTuple):
     title: str
 
 
-class Device(NamedTuple):
+class MapDevice(NamedTuple):
     """A device, with a bar."""
 
     address: str
@@ -74,23 +74,23 @@ class Device(NamedTuple):
         return len(self.cells) <= _LETTERED
 
 
-class Host(NamedTuple):
+class MapHost(NamedTuple):
     """A host; ``words`` say what is to be looked at."""
 
     anchor: str
     name: str
-    devices: list[Device]
+    devices: list[MapDevice]
     used: str
     total: int
     words: list[str]
     products: str
 
 
-class Group(NamedTuple):
+class HostGroup(NamedTuple):
     """Hosts with the same products, at which nobody has to look."""
 
     products: str
-    hosts: list[Host]
+    hosts: list[MapHost]
 
 
 class Total(NamedTuple):
@@ -105,7 +105,7 @@ class Total(NamedTuple):
 
 def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
     """The map as HTML."""
-    of_host: dict[str, list[fleet.Row]] = {
+    of_host: dict[str, list[fleet.FleetRow]] = {
         host.name: [] for host in found.hosts
     }
     for row in found.rows:
@@ -159,7 +159,7 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _totals(rows: Iterable[fleet.Row]) -> Iterator[Total]:
+def _totals(rows: Iterable[fleet.FleetRow]) -> Iterator[Total]:
     counts: dict[tuple[str, str], collections.Counter[str]] = {}
     devices: dict[tuple[str, str], set[str]] = {}
     for row in rows:
@@ -186,18 +186,18 @@ def _totals(rows: Iterable[fleet.Row]) -> Iterator[Total]:
 def _host(
     anchor: str,
     name: str,
-    rows: Sequence[fleet.Row],
+    rows: Sequence[fleet.FleetRow],
     findings: Sequence[finding.Finding],
     is_silent: bool,
-) -> Host:
-    by_device: dict[str, list[fleet.Row]] = {}
+) -> MapHost:
+    by_device: dict[str, list[fleet.FleetRow]] = {}
     for row in rows:
         by_device.setdefault(row.device.uuid, []).append(row)
     products = collections.Counter(
         some[0].device.product for some in by_device.values()
     )
     used = sum(row.state == 'used' for row in rows)
-    return Host(
+    return MapHost(
         anchor,
         name,
         [
@@ -215,14 +215,14 @@ def _host(
 
 
 def _words(
-    rows: Iterable[fleet.Row],
+    rows: Iterable[fleet.FleetRow],
     findings: Sequence[finding.Finding],
     is_silent: bool,
 ) -> list[str]:
     """The reasons to look at a host: findings, then states."""
     alarms = collections.Counter(row.state for row in rows if row.is_alarm)
     kinds = dict.fromkeys(found.kind for found in findings)
-    if disagreement.Kind.GONE in kinds:
+    if disagreement.Subject.GONE in kinds:
         del alarms['gone']
     return [
         *map(str, kinds),
@@ -235,14 +235,14 @@ def _words(
 
 
 def _device(
-    rows: Sequence[fleet.Row], findings: list[finding.Finding]
-) -> Device:
+    rows: Sequence[fleet.FleetRow], findings: list[finding.Finding]
+) -> MapDevice:
     device = rows[0].device
     states = collections.Counter(
         row.state if row.unit is not None else f'{row.state}, no units'
         for row in rows
     )
-    return Device(
+    return MapDevice(
         device.address,
         device.product,
         '' if device.numa_node is None else str(device.numa_node),
@@ -257,14 +257,14 @@ def _device(
     )
 
 
-def _server_name(row: fleet.Row) -> str:
+def _server_name(row: fleet.FleetRow) -> str:
     """The name of the server, its uuid if Nova does not know it."""
     if row.server is not None and row.server.name:
         return row.server.name
     return (row.arq and row.arq.instance_uuid) or ''
 
 
-def _title(row: fleet.Row) -> str:
+def _title(row: fleet.FleetRow) -> str:
     """All that is known of a unit, for the one who points at it."""
     lines = [f'{row.state}: {row.why}' if row.why else row.state]
     if row.unit is not None:
@@ -284,9 +284,9 @@ def _title(row: fleet.Row) -> str:
     return '\n'.join(map(reason.printable, lines))
 
 
-def _groups(hosts: Iterable[Host]) -> list[Group]:
+def _groups(hosts: Iterable[MapHost]) -> list[HostGroup]:
     return [
-        Group(products, list(some))
+        HostGroup(products, list(some))
         for products, some in itertools.groupby(
             sorted(hosts, key=lambda host: (host.products, host.name)),
             key=lambda host: host.products,

@@ -45,11 +45,11 @@ class Command(command.Command):
         with printable_faults():
             return super().run(parsed_args)
 
-    def tell(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Print a line."""
         self.app.stdout.write(f'{reason.printable(line)}\n')
 
-    def tell_json(self, document: Any) -> None:
+    def print_json(self, document: Any) -> None:
         """Print a JSON document, in ASCII alone."""
         json.dump(document, self.app.stdout, indent=1)
         self.app.stdout.write('\n')
@@ -69,7 +69,9 @@ class Lister(Command, lister.Lister):
         data: Iterable[Sequence[Any]],
     ) -> int:
         status: int = super().produce_output(
-            parsed_args, column_names, (tuple(map(shown, row)) for row in data)
+            parsed_args,
+            column_names,
+            (tuple(map(terminal_value, row)) for row in data),
         )
         return status
 
@@ -84,7 +86,7 @@ class ShowOne(Command, show.ShowOne):
         data: Iterable[Any],
     ) -> int:
         status: int = super().produce_output(
-            parsed_args, column_names, tuple(map(shown, data))
+            parsed_args, column_names, tuple(map(terminal_value, data))
         )
         return status
 
@@ -108,7 +110,7 @@ def printable_faults() -> Iterator[None]:
         ).with_traceback(fault.__traceback__) from None
 
 
-def shown(value: Any) -> Any:
+def terminal_value(value: Any) -> Any:
     """A value for a terminal: numbers as they are, the rest as a text."""
     if value is None or isinstance(value, bool | int | float):
         return value

@@ -35,7 +35,7 @@ class Sources(Protocol):
 
     def nova(
         self, ours: fleet_sources.Ours, consumers: Collection[str]
-    ) -> fleet_sources.Nova:
+    ) -> fleet_sources.NovaReading:
         """Nova's words about the servers of all ARQs.
 
         :param consumers: further uuids, which may be servers
@@ -128,7 +128,7 @@ def _suspects(
     return {unit.rp_uuid for unit in ours.units if unit.device_uuid in devices}
 
 
-def _providers(sources: Sources) -> list[fleet_sources.Provider]:
+def _providers(sources: Sources) -> list[fleet_sources.FleetProvider]:
     # Placement refuses a trait that no host has made yet.
     traits = sources.placement(f'/traits?name=in:{naming.OWNERSHIP_TRAIT}')
     if not traits['traits']:
@@ -137,7 +137,7 @@ def _providers(sources: Sources) -> list[fleet_sources.Provider]:
         f'/resource_providers?required={naming.OWNERSHIP_TRAIT}'
     )
     return [
-        fleet_sources.Provider(
+        fleet_sources.FleetProvider(
             found['uuid'], found['name'], found['parent_provider_uuid']
         )
         for found in answer['resource_providers']

@@ -108,7 +108,7 @@ def deactivate(number: int, timeout_s: float) -> tuple[int, str]:
 
 
 @privileged.fabric_pctxt.entrypoint
-def tell(numbers: Sequence[int], timeout_s: float) -> tuple[int, str]:
+def restore(numbers: Sequence[int], timeout_s: float) -> tuple[int, str]:
     """Say which partitions are active, to a Fabric Manager that waits."""
     # The tool goes on forever if it reads a number twice.
     several = {

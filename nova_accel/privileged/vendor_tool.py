@@ -46,7 +46,7 @@ _KEPT = 1 << 16
 _KILL_AFTER_S = 5
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """An exit status, and the two outputs of a tool."""
 
     status: int
@@ -64,7 +64,7 @@ class Answer(NamedTuple):
         errors = self.errors.decode(errors='replace').strip()
         return (errors or self.text.strip())[-500:]
 
-    def check(self, command: Sequence[str]) -> 'Answer':
+    def check(self, command: Sequence[str]) -> 'ToolAnswer':
         """Refuse a failure.
 
         :raises ProcessExecutionError: the exit status is not 0.
@@ -86,7 +86,7 @@ def run(
     most: int | None = MAX_OUTPUT,
     lock: pathlib.Path | None = None,
     text: str = '',
-) -> Answer:
+) -> ToolAnswer:
     """Run a program, and end it and its children when its time is over.
 
     :param most: the most bytes of each output; None keeps the end of each,
@@ -126,7 +126,7 @@ def run(
             most,
             (2 if lock else 1) * timeout_s + 2 * _KILL_AFTER_S,
         )
-        return Answer(process.wait(_KILL_AFTER_S), output, errors)
+        return ToolAnswer(process.wait(_KILL_AFTER_S), output, errors)
     except (TimeoutError, subprocess.TimeoutExpired) as error:
         raise TimeoutError(
             f'{command[0]} cannot be ended: the kernel is still working'

@@ -29,7 +29,7 @@ from nova.scheduler import filters
 from nova.scheduler import host_manager
 from nova.scheduler import utils
 
-from nova_accel.scheduler import attempts
+from nova_accel.scheduler import claim_attempts
 from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
@@ -56,26 +56,27 @@ class AcceleratorFilter(filters.BaseHostFilter):
         if not groups or utils.request_is_rebuild(spec_obj):
             return filter_obj_list
         hosts = list(filter_obj_list)
-        request = attempts.request_of(hosts)
+        request = claim_attempts.request_of(hosts)
         if request is None:
             known = known_stock.current()
-            truncation.look(hosts, map(our_group.asked, groups), known)
-            request = attempts.Request(spec_obj, known)
+            truncation.look(hosts, map(our_group.to_group, groups), known)
+            request = claim_attempts.ScheduledRequest(spec_obj, known)
         elif request.has_host:
             # Nova looks for alternates.
-            return attempts.distinct(hosts)
+            return claim_attempts.distinct(hosts)
         else:
             request.sort_anew()
-        return _attempts(request, attempts.distinct(hosts))
+        return _attempts(request, claim_attempts.distinct(hosts))
 
 
 def _attempts(
-    request: attempts.Request, hosts: Sequence[host_manager.HostState]
-) -> Iterator[attempts.Attempt]:
+    request: claim_attempts.ScheduledRequest,
+    hosts: Sequence[host_manager.HostState],
+) -> Iterator[claim_attempts.Attempt]:
     firsts = [
-        attempts.Attempt(host, request, request.order.sorted(host))
+        claim_attempts.Attempt(host, request, request.order.sorted(host))
         for host in hosts
         if not request.is_silent(host)
     ]
     yield from firsts
-    yield from attempts.further(firsts)
+    yield from claim_attempts.further(firsts)

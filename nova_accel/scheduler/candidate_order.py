@@ -34,7 +34,7 @@ from nova_accel.scheduler import unit_policies
 Candidate = Mapping[str, Any]
 
 
-class Fit(NamedTuple):
+class CandidateFit(NamedTuple):
     """How well a candidate fits a request; the smaller, the better.
 
     A candidate is doubtful if its units are not known to be free. Placement
@@ -49,24 +49,24 @@ class Fit(NamedTuple):
 
 
 #: A candidate of which nothing is known, because nothing is known at all.
-UNKNOWN = Fit(False, unit_choice.Cost())
+UNKNOWN = CandidateFit(False, unit_choice.Cost())
 
-_DOUBTFUL = Fit(True, unit_choice.Cost())
+_DOUBTFUL = CandidateFit(True, unit_choice.Cost())
 
 
-class _Asked(NamedTuple):
+class _GroupWish(NamedTuple):
     requester_id: str
     group: device_profile.Group
-    policies: aggregate_values.OfHosts[unit_choice.Policy]
+    policies: aggregate_values.OfHosts[unit_choice.UnitPolicy]
     used: frozenset[str]
 
     def sign(self, host: host_manager.HostState) -> int:
         """Whether units that are left are bad or good."""
-        packs = self.policies.of(host) is unit_choice.Policy.PACK
+        packs = self.policies.of(host) is unit_choice.UnitPolicy.PACK
         return 1 if packs else -1
 
 
-class Order:
+class CandidateOrder:
     """The order of the candidates of one request.
 
     :param groups: of the request, served by us
@@ -79,11 +79,11 @@ class Order:
         known: known_units.KnownUnits | None,
     ) -> None:
         self._known = known
-        self._asked = [_asked(group) for group in groups]
+        self._asked = [_to_wish(group) for group in groups]
         self._used = frozenset().union(*(each.used for each in self._asked))
         # By the identity of a host's state, and of a candidate.
         self._left: dict[int, int] = {}
-        self._fits: dict[int, Fit] = {}
+        self._fits: dict[int, CandidateFit] = {}
 
     def sorted(self, host: host_manager.HostState) -> list[Candidate]:
         """The candidates of a host, the best first, equal ones shuffled.
@@ -106,7 +106,7 @@ class Order:
 
     def fit(
         self, host: host_manager.HostState, candidate: Candidate | None
-    ) -> Fit:
+    ) -> CandidateFit:
         """How well a candidate of a host fits; None is for a host without."""
         if self._known is None:
             return UNKNOWN
@@ -123,7 +123,7 @@ class Order:
         known: known_units.KnownUnits,
         host: host_manager.HostState,
         candidate: Candidate,
-    ) -> Fit:
+    ) -> CandidateFit:
         costs = []
         for asked in self._asked:
             [rp_uuid] = candidate['mappings'][asked.requester_id]
@@ -143,8 +143,10 @@ class Order:
         harm = known.harm(amounts)
         if harm is not None:
             cost = self._with_harm(cost, harm, host)
-            return Fit(False, cost, cost.left)
-        return Fit(False, cost, self._left.get(id(vars(host)), cost.left))
+            return CandidateFit(False, cost, cost.left)
+        return CandidateFit(
+            False, cost, self._left.get(id(vars(host)), cost.left)
+        )
 
     def _amounts(self, candidate: Candidate) -> dict[tuple[str, str], int]:
         """(Provider, class) -> the units that all groups take of it."""
@@ -191,7 +193,7 @@ class Order:
 
     def _providers(
         self, candidates: Sequence[Candidate]
-    ) -> Iterator[tuple[_Asked, set[str]]]:
+    ) -> Iterator[tuple[_GroupWish, set[str]]]:
         """The providers of all candidates, by group."""
         for asked in self._asked:
             yield (
@@ -229,9 +231,9 @@ def _free(
     )
 
 
-def _asked(group: 'objects.RequestGroup') -> _Asked:
-    found = our_group.asked(group)
-    return _Asked(
+def _to_wish(group: 'objects.RequestGroup') -> _GroupWish:
+    found = our_group.to_group(group)
+    return _GroupWish(
         group.requester_id,
         found,
         unit_policies.of_hosts(min(found.resources)),

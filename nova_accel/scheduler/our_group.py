@@ -37,7 +37,7 @@ class OurGroup(nova_request_spec.RequestGroup):
         not have it.
     """
 
-    asked: device_profile.Group | None = None
+    to_group: device_profile.Group | None = None
 
     def __init__(self, context: Any = None, **fields: Any) -> None:
         # Nova's own sets all other fields, too, which takes most of its time.
@@ -86,7 +86,7 @@ def make(
     return made
 
 
-def asked(request_group: 'objects.RequestGroup') -> device_profile.Group:
+def to_group(request_group: 'objects.RequestGroup') -> device_profile.Group:
     """The group of the profile; without properties if it is not known."""
     known = getattr(request_group, 'asked', None)
     return known or device_profile.Group(

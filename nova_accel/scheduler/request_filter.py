@@ -39,13 +39,13 @@ from nova_accel.db.sql import engine
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
-from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region
-from nova_accel.scheduler import limits
 from nova_accel.scheduler import ownership
+from nova_accel.scheduler import profile_groups
 from nova_accel.scheduler import set_group
 from nova_accel.scheduler import shortage
 from nova_accel.scheduler import traits
+from nova_accel.scheduler import unified_limits
 
 LOG = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ def _placeable(
     ctxt: nova_context.RequestContext,
     groups: Sequence[device_profile.Group],
     served: _Served,
-) -> asked_parts.Asked:
+) -> profile_groups.Asked:
     """All that Placement is asked for, with traits that it knows.
 
     Traits that are forbidden and that no provider has are left out.
@@ -203,15 +203,15 @@ def _placeable(
     groups = bitstream_region.require(ctxt, groups)
     asked = (
         # Nova's client for Cyborg knows whole groups alone.
-        asked_parts.whole(groups, served.port_uuid)
+        profile_groups.whole(groups, served.port_uuid)
         if served.replace
-        else asked_parts.placeable(groups)
+        else profile_groups.placeable(groups)
     )
     if naming.OWNERSHIP_TRAIT in asked.forbidden:
         raise exceptions.InvalidDeviceProfile(
             f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
         )
-    known = traits.known(ctxt, asked.traits)
+    known = traits.find_or_create(ctxt, asked.traits)
     unknown = asked.required - known
     if unknown:
         raise exceptions.NotFound(
@@ -234,7 +234,7 @@ def _placeable(
     )
 
 
-def _check_sets(asked: asked_parts.Asked, known: frozenset[str]) -> None:
+def _check_sets(asked: profile_groups.Asked, known: frozenset[str]) -> None:
     """:raises NotFound: no set of a host has ever been able to join so many"""
     for trait, members in asked.link_traits.items():
         if trait in known:
@@ -244,7 +244,7 @@ def _check_sets(asked: asked_parts.Asked, known: frozenset[str]) -> None:
         ]
         [link] = {group.link for group in groups if group.link}
         raise exceptions.NotFound(
-            f'no host has {link_division.told(link, groups)}'
+            f'no host has {link_division.describe(link, groups)}'
         )
 
 
@@ -283,14 +283,14 @@ def check_accelerators(
     """Refuse a request over a project's limits, or that no host can serve.
 
     :returns: whether the request has accelerators
-    :raises TooManyInstances: see :func:`limits.enforce`
-    :raises RequestFilterFailed: see :func:`limits.enforce` and
+    :raises TooManyInstances: see :func:`unified_limits.enforce`
+    :raises RequestFilterFailed: see :func:`unified_limits.enforce` and
         :func:`shortage.explain`
     """
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False
-    limits.enforce(ctxt, request_spec, groups)
+    unified_limits.enforce(ctxt, request_spec, groups)
     shortage.explain(ctxt, request_spec, groups)
     return True
 

@@ -92,7 +92,8 @@ class _Wish(NamedTuple):
     def asked(self) -> dict[str, device_profile.Group]:
         """Id -> group of the profile, or part of one."""
         return {
-            group.requester_id: our_group.asked(group) for group in self.groups
+            group.requester_id: our_group.to_group(group)
+            for group in self.groups
         }
 
     @property
@@ -200,7 +201,7 @@ def _unmet_join(
 ) -> shortage_reason.Unmet:
     [link] = {group.link for group in groups if group.link}
     return shortage_reason.Unmet(
-        link_division.told(link, groups),
+        link_division.describe(link, groups),
         link_shortage.find(groups, links) or shortage_reason.CLAIMED,
     )
 
@@ -212,7 +213,7 @@ def _is_suspected(
     """Whether no host seems to have enough; not if nothing is known."""
     known = known_stock.current(known_stock.FRESH_S)
     return known is not None and not known.serves(
-        [our_group.asked(group) for group in groups],
+        [our_group.to_group(group) for group in groups],
         # A group alone has no others to be isolated from.
         is_isolated=len(groups) > 1 and _policy(request_spec) == 'isolate',
     )

@@ -30,7 +30,7 @@ from nova.scheduler.client import report
 from oslo_log import log as logging
 
 from nova_accel.model import naming
-from nova_accel.scheduler import short_memory
+from nova_accel.scheduler import timed_cache
 
 LOG = logging.getLogger(__name__)
 
@@ -45,8 +45,8 @@ class _Known:
     """The traits that a Placement has said it has."""
 
     def __init__(self) -> None:
-        self.names = short_memory.ShortMemory[bool]()
-        self.of_regions = short_memory.ShortMemory[frozenset[str]]()
+        self.names = timed_cache.ShortMemory[bool]()
+        self.of_regions = timed_cache.ShortMemory[frozenset[str]]()
 
 
 @functools.lru_cache(1)
@@ -55,7 +55,7 @@ def _known(client: report.SchedulerReportClient) -> _Known:
     return _Known()
 
 
-def known(
+def find_or_create(
     context: nova_context.RequestContext, names: Collection[str]
 ) -> frozenset[str]:
     """The existing ones of the traits; our own ones are created.

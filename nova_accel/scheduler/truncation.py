@@ -43,7 +43,7 @@ _WARN_S = 3600.0
 _FULL = 0.9
 
 
-class Watch:
+class TruncationWatch:
     """Looks at answers of Placement. Threads may share it.
 
     :param clock: seconds that never go back
@@ -97,7 +97,7 @@ class Watch:
         )
 
 
-_WATCH = Watch()
+_WATCH = TruncationWatch()
 
 
 def look(
@@ -105,5 +105,5 @@ def look(
     groups: Iterable[device_profile.Group],
     known: known_units.KnownUnits | None,
 ) -> None:
-    """As :meth:`Watch.look`, for all threads of this process."""
+    """As :meth:`TruncationWatch.look`, for all threads of this process."""
     _WATCH.look(hosts, groups, known)

@@ -29,33 +29,33 @@ _KEY = 'unit_policy:'
 
 def of_hosts(
     resource_class: str,
-) -> aggregate_values.OfHosts[unit_choice.Policy]:
+) -> aggregate_values.OfHosts[unit_choice.UnitPolicy]:
     """The policy for a resource class, by host."""
-    default = unit_choice.Policy(
+    default = unit_choice.UnitPolicy(
         CONF.nova_accel.unit_policies.get(
-            resource_class, unit_choice.Policy.PACK
+            resource_class, unit_choice.UnitPolicy.PACK
         )
     )
 
-    def read(host: host_manager.HostState) -> unit_choice.Policy:
+    def read(host: host_manager.HostState) -> unit_choice.UnitPolicy:
         return _of_aggregates(host, f'{_KEY}{resource_class}', default)
 
     return aggregate_values.OfHosts(default, read)
 
 
 def _of_aggregates(
-    host: host_manager.HostState, key: str, default: unit_choice.Policy
-) -> unit_choice.Policy:
+    host: host_manager.HostState, key: str, default: unit_choice.UnitPolicy
+) -> unit_choice.UnitPolicy:
     """Pack, if the aggregates of the host disagree."""
     found = utils.aggregate_values_from_key(host, key)
     try:
-        return min(map(unit_choice.Policy, found), default=default)
+        return min(map(unit_choice.UnitPolicy, found), default=default)
     except ValueError:
         LOG.warning(
             'Host %s: %s of its aggregates is none of %s: %s',
             host.host,
             key,
-            ', '.join(unit_choice.Policy),
+            ', '.join(unit_choice.UnitPolicy),
             ', '.join(sorted(found)),
         )
         return default

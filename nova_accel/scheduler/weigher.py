@@ -23,8 +23,8 @@ from nova.scheduler import weights
 from nova_accel import conf
 from nova_accel.model.units import host_stats
 from nova_accel.scheduler import aggregate_values
-from nova_accel.scheduler import attempts
 from nova_accel.scheduler import candidate_order
+from nova_accel.scheduler import claim_attempts
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
 
@@ -102,19 +102,19 @@ def _by_rank(hosts: Sequence[host_manager.HostState]) -> list[float]:
     weighed = []
     for host, (fit, number), jitter in zip(hosts, tries, jitters, strict=True):
         multiplier = multipliers.of(host)
-        later = number / attempts.MAX_ATTEMPTS + jitter
+        later = number / claim_attempts.MAX_ATTEMPTS + jitter
         weighed.append(-multiplier * ranks[fit] - abs(multiplier) * later)
     return weighed
 
 
 def _try(
     host: host_manager.HostState,
-) -> tuple[candidate_order.Fit, int]:
+) -> tuple[candidate_order.CandidateFit, int]:
     """How well a host fits, and the number of attempts before this one.
 
     All hosts fit alike if the filter has not looked at them.
     """
-    if isinstance(host, attempts.Attempt):
+    if isinstance(host, claim_attempts.Attempt):
         return host.fit, host.number
     return candidate_order.UNKNOWN, 0
 

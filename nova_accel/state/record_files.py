@@ -34,7 +34,7 @@ from nova_accel.state import durable_file
 LOG = logging.getLogger(__name__)
 
 
-class Entry(Protocol):
+class Storable(Protocol):
     """A record that can be stored.
 
     The entries of both journals are such records.
@@ -44,7 +44,7 @@ class Entry(Protocol):
         """Plain JSON."""
 
 
-_Entry = TypeVar('_Entry', bound=Entry)
+_Entry = TypeVar('_Entry', bound=Storable)
 
 
 class RecordFiles(Generic[_Entry]):

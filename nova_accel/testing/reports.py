@@ -17,14 +17,14 @@ import functools
 import hashlib
 from typing import Any
 
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import host
 from nova_accel.model import attach_handle
 from nova_accel.model import finding
 from nova_accel.model import host_contract
+from nova_accel.model import host_orders
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.providers import provider_layout
@@ -167,7 +167,7 @@ class SimulatedHost:
 
     def report(
         self, orders_seen: int | None = None
-    ) -> standing_orders.Orders | None:
+    ) -> host_orders.Orders | None:
         """Report to the database, as the REST API does.
 
         :returns: the orders for the host, None if nothing is new
@@ -180,14 +180,16 @@ class SimulatedHost:
             digest=hashlib.sha256(str(self).encode()).hexdigest(),
             orders_seen=orders_seen,
             contract=self.contract,
-            findings=finding.told(self.findings),
+            findings=finding.to_dicts(self.findings),
         )
 
     def clean(self) -> None:
         """Report, and say that all units are clean that had to be cleaned."""
         told = self.report()
         if told is not None:
-            cleaning.note(self.hostname, told.uncleaned, {}, told.revision)
+            cleaning_results.note(
+                self.hostname, told.uncleaned, {}, told.revision
+            )
 
     def rp_uuid(self, bus: int = 0, region: int = 0) -> str:
         """The provider of a region."""

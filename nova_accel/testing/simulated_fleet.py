@@ -54,16 +54,16 @@ class SimulatedFleet:
 
     def __init__(self, devices: int = 2000) -> None:
         self._random = random.Random(devices)  # noqa: S311
-        self.hosts: list[fleet_sources.Host] = []
-        self.devices: dict[str, fleet_sources.Device] = {}
-        self.units: list[fleet_sources.Unit] = []
-        self.unheld: list[fleet_sources.Arq] = []
-        self.servers: dict[str, fleet_sources.Server] = {}
+        self.hosts: list[fleet_sources.FleetHost] = []
+        self.devices: dict[str, fleet_sources.FleetDevice] = {}
+        self.units: list[fleet_sources.FleetUnit] = []
+        self.unheld: list[fleet_sources.FleetArq] = []
+        self.servers: dict[str, fleet_sources.FleetServer] = {}
         self.passed_through: dict[tuple[str, str], str] = {}
-        self.providers: list[fleet_sources.Provider] = []
+        self.providers: list[fleet_sources.FleetProvider] = []
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
         self.findings: list[finding.Finding] = []
-        self.made: dict[disagreement.Kind, str] = {}
+        self.made: dict[disagreement.Subject, str] = {}
         for number in range(0, devices, DEVICES_OF_A_HOST):
             self._add_host(
                 number // DEVICES_OF_A_HOST,
@@ -81,8 +81,8 @@ class SimulatedFleet:
         )
 
     @property
-    def nova(self) -> fleet_sources.Nova:
-        return fleet_sources.Nova(
+    def nova(self) -> fleet_sources.NovaReading:
+        return fleet_sources.NovaReading(
             self.servers, passed_through=self.passed_through
         )
 
@@ -92,7 +92,7 @@ class SimulatedFleet:
 
     def disagree(self) -> None:
         """Have sources disagree in each way, each about another server."""
-        for kind in disagreement.Kind:
+        for kind in disagreement.Subject:
             place = next(
                 place
                 for place in itertools.count(len(self.made) * 400 + 8)
@@ -125,24 +125,28 @@ class SimulatedFleet:
 
     def _add_host(self, number: int, devices: int) -> None:
         name = f'cmp-{number // 16:02d}-{number % 16:02d}.example'
-        host = fleet_sources.Host(name, f'{name}.service', number % 80 == 79)
+        host = fleet_sources.FleetHost(
+            name, f'{name}.service', number % 80 == 79
+        )
         self.hosts.append(host)
-        root = fleet_sources.Provider(self._uuid(name), f'{name}_accel', None)
+        root = fleet_sources.FleetProvider(
+            self._uuid(name), f'{name}_accel', None
+        )
         self.providers.append(root)
-        units: list[fleet_sources.Unit] = []
+        units: list[fleet_sources.FleetUnit] = []
         for slot in range(devices):
             units += self._add_device(number, slot, root)
         self.units += self._boot(host, units)
 
     def _add_device(
-        self, host: int, slot: int, root: fleet_sources.Provider
-    ) -> list[fleet_sources.Unit]:
+        self, host: int, slot: int, root: fleet_sources.FleetProvider
+    ) -> list[fleet_sources.FleetUnit]:
         """:returns: its units, which no server has yet"""
         product, resource_class, amount, part = PRODUCTS[host % len(PRODUCTS)]
         bus = f'0000:{16 + 8 * slot:02x}'
         hostname = self.hosts[host].name
         is_drained = slot > 5 and host % 40 == 7
-        device = fleet_sources.Device(
+        device = fleet_sources.FleetDevice(
             self._uuid(hostname, bus),
             hostname,
             f'pci_0000_{16 + 8 * slot:02x}_00_0',
@@ -157,7 +161,7 @@ class SimulatedFleet:
             'it does not answer' if not slot and host % 40 == 12 else None,
         )
         self.devices[device.uuid] = device
-        provider = fleet_sources.Provider(
+        provider = fleet_sources.FleetProvider(
             self._uuid(device.uuid, 'provider'),
             f'{hostname}_accel_{device.name}',
             root.uuid,
@@ -173,7 +177,7 @@ class SimulatedFleet:
             None if is_clean else 'it refuses',
         )
         return [
-            fleet_sources.Unit(
+            fleet_sources.FleetUnit(
                 self._uuid(device.uuid, number),
                 device.uuid,
                 f'{part}{number:02d}',
@@ -187,10 +191,12 @@ class SimulatedFleet:
         ]
 
     def _boot(
-        self, host: fleet_sources.Host, units: list[fleet_sources.Unit]
-    ) -> list[fleet_sources.Unit]:
+        self,
+        host: fleet_sources.FleetHost,
+        units: list[fleet_sources.FleetUnit],
+    ) -> list[fleet_sources.FleetUnit]:
         """The units, of which servers have most."""
-        booted: list[fleet_sources.Unit] = []
+        booted: list[fleet_sources.FleetUnit] = []
         while units:
             amount = self._random.randint(1, 3)
             some, units = units[:amount], units[amount:]
@@ -202,10 +208,12 @@ class SimulatedFleet:
         return booted
 
     def _server(
-        self, host: fleet_sources.Host, units: list[fleet_sources.Unit]
-    ) -> list[fleet_sources.Unit]:
+        self,
+        host: fleet_sources.FleetHost,
+        units: list[fleet_sources.FleetUnit],
+    ) -> list[fleet_sources.FleetUnit]:
         uuid = self._uuid('server', len(self.servers))
-        self.servers[uuid] = fleet_sources.Server(
+        self.servers[uuid] = fleet_sources.FleetServer(
             host.service_host,
             'active',
             name=f'train-{len(self.servers):04d}',
@@ -217,7 +225,7 @@ class SimulatedFleet:
             held[unit.resource_class] = held.get(unit.resource_class, 0) + 1
         return [
             unit._replace(
-                arq=fleet_sources.Arq(
+                arq=fleet_sources.FleetArq(
                     self._uuid('arq', unit.uuid),
                     'Bound',
                     'active',
@@ -229,14 +237,14 @@ class SimulatedFleet:
             for unit in units
         ]
 
-    def _is_plain(self, unit: fleet_sources.Unit) -> bool:
+    def _is_plain(self, unit: fleet_sources.FleetUnit) -> bool:
         """Whether a server has it, and its host is well."""
         hostname = self.devices[unit.device_uuid].hostname
         return unit.arq is not None and all(
             host.name != hostname or not host.is_silent for host in self.hosts
         )
 
-    def _make(self, kind: disagreement.Kind, place: int) -> str:
+    def _make(self, kind: disagreement.Subject, place: int) -> str:
         """:returns: whose finding it is"""
         unit = self.units[place]
         arq = unit.arq
@@ -244,29 +252,29 @@ class SimulatedFleet:
         uuid = arq.instance_uuid
         assert uuid is not None
         match kind:
-            case disagreement.Kind.LEAK:
+            case disagreement.Subject.LEAK:
                 del self.servers[uuid]
-            case disagreement.Kind.ELSEWHERE:
-                self.servers[uuid] = fleet_sources.Server(
+            case disagreement.Subject.ELSEWHERE:
+                self.servers[uuid] = fleet_sources.FleetServer(
                     self.hosts[-1].service_host, 'active', name='moved'
                 )
-            case disagreement.Kind.MISSING:
+            case disagreement.Subject.MISSING:
                 self.units[place] = unit._replace(arq=None)
                 self.unheld.append(arq)
-            case disagreement.Kind.GONE:
+            case disagreement.Subject.GONE:
                 self.units[place] = unit._replace(
                     condition=unit_state.Condition(is_present=False)
                 )
-            case disagreement.Kind.UNCOUNTED:
+            case disagreement.Subject.UNCOUNTED:
                 del self.allocations[unit.rp_uuid][uuid]
-            case disagreement.Kind.OVERCOUNTED:
+            case disagreement.Subject.OVERCOUNTED:
                 self.allocations[unit.rp_uuid][uuid][unit.resource_class] += 1
-            case disagreement.Kind.NOBODYS:
+            case disagreement.Subject.NOBODYS:
                 uuid = self._uuid('nobody')
                 self.providers.append(
-                    fleet_sources.Provider(uuid, 'gone_accel_pci', None)
+                    fleet_sources.FleetProvider(uuid, 'gone_accel_pci', None)
                 )
-            case disagreement.Kind.DOUBLE:
+            case disagreement.Subject.DOUBLE:
                 uuid = self._uuid('passed through')
                 self.passed_through[
                     self.devices[unit.device_uuid].hostname, unit.address

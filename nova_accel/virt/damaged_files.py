@@ -62,8 +62,8 @@ class DamagedFiles:
         )
         return made
 
-    def tell(self) -> None:
-        """Put what is damaged now on the board."""
+    def report(self) -> None:
+        """Add what is damaged now to the findings of the host."""
         self._findings.put(
             'files',
             [

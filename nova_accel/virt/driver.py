@@ -34,14 +34,14 @@ from nova_accel import nova_releases
 from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nvidia_smi
-from nova_accel.virt import faults
+from nova_accel.virt import cold_migration
+from nova_accel.virt import fault_translation
 from nova_accel.virt import guest_partition
 from nova_accel.virt import guest_topology
 from nova_accel.virt import guest_xml
 from nova_accel.virt import instance_event
 from nova_accel.virt import joined_guest
 from nova_accel.virt import live_migration
-from nova_accel.virt import migration
 from nova_accel.virt import rebuild
 from nova_accel.virt import server_request
 from nova_accel.virt import suspend
@@ -165,7 +165,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         self._rebooting.add(instance.uuid)
         try:
             with (
-                faults.as_unavailable(),
+                fault_translation.as_unavailable(),
                 self.os_acc.regained(
                     context,
                     instance,
@@ -296,11 +296,11 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     ) -> Iterator[None]:
         """Tell and translate our faults while a guest is made."""
         with (
-            faults.as_failed()
+            fault_translation.as_failed()
             if self._rebuilds_in_place(instance)
-            else faults.as_unavailable(),
-            faults.as_aborted(instance.uuid),
-            instance_event.told(context, instance),
+            else fault_translation.as_unavailable(),
+            fault_translation.as_aborted(instance.uuid),
+            instance_event.record_fault(context, instance),
         ):
             yield
 
@@ -313,7 +313,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
 class LibvirtDriver(
     guest_partition.GuestPartitionMixin,
-    migration.MigrationMixin,
+    cold_migration.MigrationMixin,
     live_migration.LiveMigrationMixin,
     AcceleratorMixin,
     suspend.SuspendMixin,

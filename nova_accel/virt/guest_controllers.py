@@ -25,10 +25,10 @@ from nova_accel.model.links import guest_pcie
 from nova_accel.virt import guest_xml
 
 
-class Controller(vconfig.LibvirtConfigGuestController):
+class GuestController(vconfig.LibvirtConfigGuestController):
     """A controller of type ``pci`` at a place of its own."""
 
-    def __init__(self, wanted: guest_pcie.Controller) -> None:
+    def __init__(self, wanted: guest_pcie.GuestPort) -> None:
         super().__init__()
         self.type = 'pci'
         self.index = wanted.index
@@ -48,7 +48,7 @@ class Controller(vconfig.LibvirtConfigGuestController):
         return element
 
 
-def address(place: guest_pcie.Place) -> guest_xml.Address:
+def address(place: guest_pcie.PortPlace) -> guest_xml.Address:
     """A place, as a device's configuration has it."""
     made = guest_xml.Address()
     made.domain = '0x0000'
@@ -59,7 +59,7 @@ def address(place: guest_pcie.Place) -> guest_xml.Address:
     return made
 
 
-def taken(guest: vconfig.LibvirtConfigGuest) -> frozenset[int]:
+def taken_indexes(guest: vconfig.LibvirtConfigGuest) -> frozenset[int]:
     """The indexes that the guest's own PCI controllers have or will get.
 
     libvirt gives those without an index the lowest free ones. It puts Nova's

@@ -96,7 +96,7 @@ def _wants_host_tree(
 
 def _functions(
     arqs: Iterable[arq_types.Arq], sysfs: sysfs_tree.Sysfs
-) -> Iterator[guest_pcie.Function]:
+) -> Iterator[guest_pcie.GuestFunction]:
     """The devices whose place on the host is known."""
     for arq in arqs:
         for name, address in _addresses(arq):
@@ -107,7 +107,9 @@ def _functions(
                     'The guest has %s where libvirt puts it: %s', name, error
                 )
                 continue
-            yield guest_pcie.Function(name, arq.device_profile_group_id, path)
+            yield guest_pcie.GuestFunction(
+                name, arq.device_profile_group_id, path
+            )
 
 
 def _addresses(
@@ -126,12 +128,12 @@ def _addresses(
 def _add_controllers(
     guest: vconfig.LibvirtConfigGuest,
     instance: objects.Instance,
-    functions: tuple[guest_pcie.Function, ...],
+    functions: tuple[guest_pcie.GuestFunction, ...],
 ) -> dict[str, guest_xml.Address]:
     """The addresses of the devices; empty if there is no tree for them."""
     try:
         tree = guest_pcie.tree(
-            functions, _cells(guest), guest_controllers.taken(guest)
+            functions, _cells(guest), guest_controllers.taken_indexes(guest)
         )
     except exceptions.Conflict as error:
         LOG.warning(
@@ -141,7 +143,7 @@ def _add_controllers(
         )
         return {}
     for controller in tree.controllers:
-        guest.add_device(guest_controllers.Controller(controller))
+        guest.add_device(guest_controllers.GuestController(controller))
     return {
         name: guest_controllers.address(place)
         for name, place in tree.places.items()

@@ -40,7 +40,7 @@ class Hardware:
 
     node_devices: libvirt_devices.NodeDevices
     sysfs: sysfs_tree.Sysfs
-    guests: all_guests.Guests
+    guests: all_guests.AllGuests
     claims: nova_claims.NovaClaims
     virtual_functions: virtual_functions.VirtualFunctions
     drivers: Mapping[str, base.Driver]
@@ -56,7 +56,7 @@ def of(host: libvirt_host.Host, node: host_view.Node) -> Hardware:
     """
     node_devices = libvirt_devices.NodeDevices(host)
     sysfs = sysfs_tree.of(host)
-    guests = all_guests.Guests(host)
+    guests = all_guests.AllGuests(host)
     claims = nova_claims.NovaClaims(node.nodename, node.uuid)
     drivers = loading.load(node_devices, sysfs, node.uuid)
     return Hardware(

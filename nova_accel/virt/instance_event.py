@@ -46,7 +46,7 @@ _MAX_TRACEBACK = 16_000
 
 
 @contextlib.contextmanager
-def told(
+def record_fault(
     context: nova_context.RequestContext | None, instance: objects.Instance
 ) -> Iterator[None]:
     """Add an event with the fault that ends the body.
@@ -71,13 +71,13 @@ def _tell(
     try:
         objects.InstanceActionEvent(
             context,
-            event=reason.told(f'{_NAME}{fault.public}', _MAX_NAME),
+            event=reason.sanitize(f'{_NAME}{fault.public}', _MAX_NAME),
             host=instance.host,
             start_time=now,
             finish_time=now,
             result='Error',
-            details=reason.told(fault.public),
-            traceback=reason.told(
+            details=reason.sanitize(fault.public),
+            traceback=reason.sanitize(
                 ''.join(traceback.format_exception(fault))[-_MAX_TRACEBACK:],
                 _MAX_TRACEBACK,
             ),

@@ -30,8 +30,8 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model.devices import live_migration
-from nova_accel.virt import faults
+from nova_accel.model.devices import replacement_devices
+from nova_accel.virt import fault_translation
 from nova_accel.virt import hooks
 from nova_accel.virt import server_request
 from nova_accel.virt.publishing import nova_tree
@@ -61,7 +61,7 @@ class LiveMigrationMixin(hooks.Hooks):
             migrate_data.source_mdev_types = {
                 **_field(migrate_data, 'source_mdev_types'),
                 **{
-                    address: live_migration.told(each)
+                    address: replacement_devices.dump_facts(each)
                     for address, each in facts.items()
                 },
             }
@@ -134,20 +134,20 @@ class LiveMigrationMixin(hooks.Hooks):
         instance: objects.Instance,
         leaving: Sequence[arq_types.Arq],
         migrate_data: Any,
-    ) -> live_migration.Targets:
+    ) -> replacement_devices.Targets:
         """The devices of this host that take the places of the source's.
 
         :raises AcceleratorError: a device of this host cannot take its place.
         """
-        targets = live_migration.targets(
+        targets = replacement_devices.targets(
             leaving,
             self._held.arqs_of(instance.uuid, arq_types.Role.INCOMING),
         )
         types = _field(migrate_data, 'source_mdev_types')
-        live_migration.check_facts(
+        replacement_devices.check_facts(
             targets.pci,
             {
-                address: live_migration.heard(types[address])
+                address: replacement_devices.load_facts(types[address])
                 for address in targets.pci.keys() & types.keys()
             },
             self._accelerators.attachments.migration_facts(
@@ -231,7 +231,7 @@ def _refused() -> Iterator[None]:
             'A server with accelerators cannot be migrated live: %s', error
         )
         raise exception.MigrationPreCheckError(
-            reason=faults.public(error)
+            reason=fault_translation.public(error)
         ) from error
 
 

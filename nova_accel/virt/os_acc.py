@@ -77,7 +77,7 @@ class OsAcc:
     def __init__(
         self,
         nodename: str,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         publisher: publication.Publisher,
         attachments: attaching.Attachments,
         programmer: region_programmer.Programmer,
@@ -86,7 +86,7 @@ class OsAcc:
         fabric: no_fabric.NoFabric,
     ) -> None:
         self._nodename = nodename
-        self._board = board
+        self._current = current
         self._publisher = publisher
         self._attachments = attachments
         self._programmer = programmer
@@ -134,7 +134,7 @@ class OsAcc:
             selected_rp['resources'],
             frozenset(selected_rp['traits']),
         )
-        asked = extra_specs.asked(
+        asked = extra_specs.get_requested(
             instance_info['name'], flavor_extra_specs, allocation
         )
         image_id = instance_info.get('image_id')
@@ -146,7 +146,7 @@ class OsAcc:
         taken = self._not_held(instance.uuid)
         self.acquire(instance, asked, [allocation])
         with self._begun(None, instance, taken, lambda: False):
-            return [_told(arq) for arq in self.ready(instance)]
+            return [_handle_field(arq) for arq in self.ready(instance)]
 
     def unplug(self, instance_info: Mapping[str, str]) -> int:
         """Give back an instance's accelerators, also those of its ports.
@@ -204,7 +204,7 @@ class OsAcc:
         except BaseException:
             # It had no free unit, or Nova is about to lose its allocations.
             if profile is not None:
-                self._board.is_doubtful = True
+                self._current.is_doubtful = True
             raise
 
     @contextlib.contextmanager
@@ -332,7 +332,7 @@ class OsAcc:
             )
         }
         named = nova_server.arqs_of_ports(
-            network_info, self._board.view.functions.union(held.values())
+            network_info, self._current.view.functions.union(held.values())
         )
         if named - held.keys():
             if held or instance.vm_state == vm_states.BUILDING:
@@ -354,7 +354,7 @@ class OsAcc:
     ) -> server_request.Split:
         """Tell ARQs of our devices from those of a real Cyborg."""
         held = self._attachments.held.arqs()
-        ours = self._board.view.layout.uuids | {
+        ours = self._current.view.layout.uuids | {
             arq.device_rp_uuid for arq in held
         }
         # After the first time, Nova passes the ARQs of ports, too.
@@ -371,7 +371,7 @@ class OsAcc:
 
     def owns_mdev(self, uuid: str) -> bool:
         """Whether a mediated device is one that we make and hand out."""
-        return uuid in self._board.view.handles or any(
+        return uuid in self._current.view.handles or any(
             arq.handle.uuid == uuid for arq in self._attachments.held.arqs()
         )
 
@@ -479,7 +479,7 @@ class OsAcc:
         )
 
 
-def _told(arq: arq_types.Arq) -> dict[str, str]:
+def _handle_field(arq: arq_types.Arq) -> dict[str, str]:
     if arq.handle.mdev_type is not None:
         return {'mdev_uuid': arq.handle.uuid}
     return {'pci_id': str(arq.handle.address)}

@@ -15,8 +15,8 @@
 from typing import Any
 
 from nova_accel import reason
+from nova_accel.model import host_orders
 from nova_accel.model import naming
-from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import host_view
 
@@ -24,9 +24,11 @@ from nova_accel.model.providers import host_view
 MAX_DEVICES = 500
 
 
-def facts(node: host_view.Node, board: host_view.Board) -> dict[str, Any]:
+def facts(
+    node: host_view.Node, current: host_view.CurrentState
+) -> dict[str, Any]:
     """The present knowledge of the host of its devices."""
-    view, orders = board.view, board.orders
+    view, orders = current.view, current.orders
     devices = [
         _device(view.node_uuid, device, orders)
         for device in view.devices[:MAX_DEVICES]
@@ -48,7 +50,7 @@ def facts(node: host_view.Node, board: host_view.Board) -> dict[str, Any]:
 def _device(
     node_uuid: str,
     device: hardware.Device,
-    orders: standing_orders.Orders | None,
+    orders: host_orders.Orders | None,
 ) -> tuple[str, str]:
     """A device, and what its host thinks of it."""
     uuid = naming.derived_uuid(node_uuid, device.name)

@@ -131,7 +131,7 @@ def of_os_acc(
     """
     properties = image.get('properties') or {}
     to_program = extra_specs.programming(specs)
-    fpga_bitstream.wanted(to_program, properties)
+    fpga_bitstream.read_wanted(to_program, properties)
     return objects.Instance(
         uuid=info['uuid'],
         project_id=info['project_id'],

@@ -35,7 +35,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.virt import faults
+from nova_accel.virt import fault_translation
 from nova_accel.virt import hooks
 from nova_accel.virt import hot_plug
 from nova_accel.virt import joined_guest
@@ -74,7 +74,9 @@ class SuspendMixin(hooks.Hooks):
         except Exception as error:
             self._attach_again(guest, arqs, error)
             raise exception.InstanceFaultRollback(
-                exception.InstanceSuspendFailure(reason=faults.public(error))
+                exception.InstanceSuspendFailure(
+                    reason=fault_translation.public(error)
+                )
             ) from error
 
     def resume(
@@ -99,7 +101,9 @@ class SuspendMixin(hooks.Hooks):
                 raise
             self._suspend_again(context, instance, error)
             raise exception.InstanceFaultRollback(
-                exception.InstanceResumeFailure(reason=faults.public(error))
+                exception.InstanceResumeFailure(
+                    reason=fault_translation.public(error)
+                )
             ) from error
 
     def _attach_mediated_devices(
@@ -131,7 +135,7 @@ class SuspendMixin(hooks.Hooks):
             self._attach(guest, instance, self._held.arqs_of(instance.uuid))
         except Exception as error:
             raise exception.InstanceResumeFailure(
-                reason=f'{faults.public(error)}; {_HINT}'
+                reason=f'{fault_translation.public(error)}; {_HINT}'
             ) from error
 
     def unrescue(
@@ -142,7 +146,7 @@ class SuspendMixin(hooks.Hooks):
         except exceptions.AcceleratorError as error:
             # After a roll-back Nova would call the server active.
             raise exception.InstanceUnRescueFailure(
-                reason=faults.public(error)
+                reason=fault_translation.public(error)
             ) from error
         super().unrescue(context, instance)
 
@@ -174,7 +178,8 @@ class SuspendMixin(hooks.Hooks):
         except Exception as second:
             raise exception.InstanceSuspendFailure(
                 reason=(
-                    f'{faults.public(error)}; {faults.public(second)}; {_HINT}'
+                    f'{fault_translation.public(error)}; '
+                    f'{fault_translation.public(second)}; {_HINT}'
                 )
             ) from second
 
@@ -212,8 +217,9 @@ class SuspendMixin(hooks.Hooks):
         except Exception as second:
             raise exception.InstanceResumeFailure(
                 reason=(
-                    f'{faults.public(error)}; it could not be suspended '
-                    f'again ({faults.public(second)}); {_HINT}'
+                    f'{fault_translation.public(error)}; it could not be '
+                    f'suspended again ({fault_translation.public(second)}); '
+                    f'{_HINT}'
                 )
             ) from second
 
@@ -225,5 +231,5 @@ def _rolled_back(fault: type[exception.NovaException]) -> Iterator[None]:
         yield
     except exceptions.AcceleratorError as error:
         raise exception.InstanceFaultRollback(
-            fault(reason=faults.public(error))
+            fault(reason=fault_translation.public(error))
         ) from error

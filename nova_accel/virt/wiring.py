@@ -114,16 +114,16 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         common.api,
         holding.attachments,
         {mdev.uuid for mdev in common.hardware.node_devices.mdevs()},
-        common.board.findings,
+        common.current.findings,
     )
-    hot_plug.attach_missing(host, common.held.arqs_of, common.board.findings)
+    hot_plug.attach_missing(host, common.held.arqs_of, common.current.findings)
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
     common.cycle.begin(_steps(common, fpgas, holding, publishing, lost_mdevs))
-    guru_report.tell(
+    guru_report.add_section(
         guru_report.TITLE,
-        functools.partial(report_section.facts, common.node, common.board),
+        functools.partial(report_section.facts, common.node, common.current),
     )
     return parts.Parts(
         common.node,
@@ -136,7 +136,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         fpgas.bitstreams,
         os_acc.OsAcc(
             common.node.nodename,
-            common.board,
+            common.current,
             publishing.publisher,
             holding.attachments,
             fpgas.programmer,
@@ -164,10 +164,10 @@ class _Common:
     state: pathlib.Path
     hardware: host_hardware.Hardware
     api: accelerator_api.AcceleratorApi
-    board: host_view.Board
+    current: host_view.CurrentState
     cycle: periodic_work.Cycle
     files: damaged_files.DamagedFiles
-    journal: attach_journal.Journal
+    journal: attach_journal.AttachJournal
     held: holdings.Holdings
     fabric: no_fabric.NoFabric
 
@@ -182,17 +182,21 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
         accelerator_api.adapter_from_conf(), node.nodename
     )
     state = pathlib.Path(CONF.state_path) / 'nova_accel'
-    board = host_view.Board(host_view.View(node.uuid))
-    files = damaged_files.DamagedFiles(board.findings)
-    journal = files.of_journal(attach_journal.Journal(state / node.nodename))
+    current = host_view.CurrentState(host_view.View(node.uuid))
+    files = damaged_files.DamagedFiles(current.findings)
+    journal = files.of_journal(
+        attach_journal.AttachJournal(state / node.nodename)
+    )
     held = holdings.Holdings(journal)
     return _Common(
         node,
         state,
         hardware,
         api,
-        board,
-        periodic_work.Cycle(CONF.nova_accel.report_interval_s, board.findings),
+        current,
+        periodic_work.Cycle(
+            CONF.nova_accel.report_interval_s, current.findings
+        ),
         files,
         journal,
         held,
@@ -200,8 +204,8 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
             node.nodename,
             state,
             files,
-            fabric_need.Need(board, held, hardware.guests),
-            board.findings,
+            fabric_need.Need(current, held, hardware.guests),
+            current.findings,
         ),
     )
 
@@ -221,7 +225,7 @@ def _fabric(
         nodename,
         region_journal.boot_id(),
         files.of_journal(
-            partition_journal.Journal(state / 'partitions' / nodename)
+            partition_journal.PartitionJournal(state / 'partitions' / nodename)
         ),
         manager,
         need,
@@ -300,7 +304,7 @@ def _holding(
     cleaner = cleaning.Cleaner(
         common.api,
         CONF.nova_accel.max_concurrent_cleanings,
-        common.board,
+        common.current,
         hardware.drivers,
         hardware.guests,
         common.held,
@@ -314,13 +318,13 @@ def _holding(
         common.api,
         plugging.Devices(
             common.node.nodename,
-            common.board,
+            common.current,
             hardware.drivers,
             common.fabric.let_go,
             hardware.sysfs,
         ),
         cleaner,
-        common.board.findings,
+        common.current.findings,
     )
     unused = mdevs.UnusedMdevs(
         hardware.node_devices, hardware.guests, attachments
@@ -335,7 +339,7 @@ def _holding(
             attachments,
             hardware.guests,
             unused,
-            common.board,
+            common.current,
             common.cycle.hurry,
         ),
         taking_over.TakingOver(
@@ -344,7 +348,7 @@ def _holding(
             attachments,
             hardware.guests,
             unused,
-            common.board,
+            common.current,
         ),
     )
 
@@ -370,7 +374,7 @@ def _publishing(
                 fpgas,
                 _links(common),
                 units_in_use.UnitsInUse(
-                    common.held, common.hardware.guests, common.board
+                    common.held, common.hardware.guests, common.current
                 ),
                 last_answers.LastAnswers(
                     common.files.of_memory(
@@ -381,12 +385,12 @@ def _publishing(
                 ),
             ),
             common.api,
-            common.board,
+            common.current,
             common.cycle,
         ),
         host_providers.Providers(
             nodename,
-            common.board,
+            common.current,
             holding.cleaner,
             holding.attachments,
             common.files.of_memory(
@@ -407,12 +411,15 @@ def _steps(
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
     return (
-        ('Damaged files are not told', common.files.tell),
+        ('Damaged files are not reported', common.files.report),
         (taking_over.NOT_TAKEN_OVER, holding.taking_over.look),
         (_UNPUBLISHED, publishing.publisher.refresh),
         ('Partitions are not compared with the guests', common.fabric.repair),
-        ('How accelerators were cleaned is not told', holding.cleaner.tell),
-        ('What was programmed is not told', fpgas.history.tell),
+        (
+            'The cleaning of accelerators is not reported',
+            holding.cleaner.report,
+        ),
+        ('The programming of regions is not reported', fpgas.history.report),
         (_UNPUBLISHED, publishing.publisher.report),
         (taking_over.NOT_TAKEN_OVER, holding.taking_over.go_on),
         ('Accelerators are not cleaned', holding.cleaner.go_on),
@@ -448,7 +455,7 @@ def _discover(
     links: device_links.DeviceLinks,
     in_use: units_in_use.UnitsInUse,
     answers: last_answers.LastAnswers,
-) -> discovery.Inventory:
+) -> discovery.Discovered:
     found = discovery.discover(
         hardware.node_devices,
         hardware.drivers,

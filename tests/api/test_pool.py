@@ -189,7 +189,7 @@ class TestPool(PoolTestCase):
         """Nova is told, which knows no such instance."""
         for provisioning in ([arq], []):
             self.ok('PUT', f'{host}/provisioning', {'arqs': provisioning})
-        self.assertNotIn('Nova is not told', self.pool.log.read_text())
+        self.assertNotIn('Nova is not notified', self.pool.log.read_text())
 
     def bindings(self, arqs: list[str]) -> None:
         """What the host asks of two requests, and who deletes them."""

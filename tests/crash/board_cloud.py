@@ -58,7 +58,7 @@ class Client:
     def deactivate(self, number: int, timeout_s: float) -> tuple[int, str]:
         return self._daemon.ask('-d', str(number))
 
-    def tell(
+    def restore(
         self, numbers: Sequence[int], timeout_s: float
     ) -> tuple[int, str]:
         return self._daemon.ask(
@@ -149,7 +149,7 @@ class BoardCloud(cloud.Cloud):
     def _fabric_drift(self, host: imitated_host.Host) -> list[str]:
         """What is active without need, or missing."""
         active = set(self.daemons[host.name].active)
-        entries = partition_journal.Journal(
+        entries = partition_journal.PartitionJournal(
             wiring.pathlib.Path(wiring.CONF.state_path)
             / 'nova_accel/partitions'
             / host.name

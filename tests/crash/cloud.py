@@ -358,14 +358,14 @@ class Cloud(fixtures.Fixture):
     def _drift_of(self, host: imitated_host.Host, held: Any) -> list[str]:
         """On the host itself."""
         found = []
-        entries = attach_journal.Journal(
+        entries = attach_journal.AttachJournal(
             host.driver._accelerators.attachments._journal.directory,
         ).entries()
         found += [
             f'{entry.instance_uuid} ({entry.role}) is {entry.step} in '
             f'the journal of {host.name}'
             for entry in entries
-            if entry.step is not attach_journal.Step.HELD
+            if entry.step is not attach_journal.AttachStep.HELD
             or entry.moved_from is not None
         ]
         journaled = {

@@ -110,7 +110,7 @@ _KINDS = (
         (
             (
                 fabric_manager.FabricManager,
-                ('activate', 'deactivate', 'tell'),
+                ('activate', 'deactivate', 'restore'),
             ),
         ),
         lambda: exceptions.FabricError('Fabric Manager is stuck'),

@@ -29,10 +29,10 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
 
+from nova_accel.virt import cold_migration
 from nova_accel.virt import driver as accelerator_driver
 from nova_accel.virt import guest_partition
 from nova_accel.virt import live_migration
-from nova_accel.virt import migration as migration_module
 from nova_accel.virt import suspend
 from rig import compute_parts
 
@@ -277,7 +277,7 @@ class LibvirtDriver:
 
 class Driver(
     guest_partition.GuestPartitionMixin,
-    migration_module.MigrationMixin,
+    cold_migration.MigrationMixin,
     live_migration.LiveMigrationMixin,
     accelerator_driver.AcceleratorMixin,
     suspend.SuspendMixin,

@@ -587,7 +587,9 @@ class Nova:
             for rp_uuid in found
         ]
         claimed: dict[str, Any] = {}
-        layout = compute_parts.board(host.driver._accelerators).view.layout
+        layout = compute_parts.current_state(
+            host.driver._accelerators
+        ).view.layout
         profile = _profile(wanted or instance.flavor)
         for resource_class in self._profiles[profile]:
             rp_uuid = next(

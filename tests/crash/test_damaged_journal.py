@@ -76,7 +76,7 @@ class DamagedJournalTestCase(testtools.TestCase):
             )
 
     def board(self):
-        return compute_parts.board(self.host.driver._accelerators)
+        return compute_parts.current_state(self.host.driver._accelerators)
 
     def boot(self, profile, **asked):
         server = self.cloud.nova.boot(self.host, _NATIVE, profile, asked)

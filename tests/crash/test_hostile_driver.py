@@ -231,7 +231,7 @@ class TestWhileProgramming(HostileDriverTestCase):
             host, _other = cloud.hosts
             region_uuid = next(
                 region.type_uuid
-                for found in compute_parts.board(
+                for found in compute_parts.current_state(
                     host.driver._accelerators
                 ).view.devices
                 for region in found.regions

@@ -104,7 +104,7 @@ class TestHostileMetadata(testtools.TestCase):
         self.publish()
         region_uuid = next(
             region.type_uuid
-            for device in compute_parts.board(
+            for device in compute_parts.current_state(
                 self.host.driver._accelerators
             ).view.devices
             for region in device.regions

@@ -109,7 +109,7 @@ class ProgrammingTestCase(testtools.TestCase):
         really = host.card.really_loaded()
         for entry in host.journal.entries():
             # Known to be good, or to be bad.
-            self.assertIsNot(region_entry.Step.PROGRAMMING, entry.step)
+            self.assertIsNot(region_entry.RegionStep.PROGRAMMING, entry.step)
             if entry.contents is not None:
                 self.assertEqual(entry.sha256, really)
                 self.assertEqual(
@@ -140,7 +140,10 @@ class ProgrammingTestCase(testtools.TestCase):
         }
         # Else this would be about nothing.
         self.assertLessEqual(
-            {region_entry.Step.PROGRAMMING, region_entry.Step.PROGRAMMED},
+            {
+                region_entry.RegionStep.PROGRAMMING,
+                region_entry.RegionStep.PROGRAMMED,
+            },
             steps,
         )
         host = self.host()
@@ -167,7 +170,9 @@ class TestShell(ProgrammingTestCase):
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
             ),
-            fpga_bitstream.Wanted(self.shells[number % len(self.shells)]),
+            fpga_bitstream.WantedBitstream(
+                self.shells[number % len(self.shells)]
+            ),
             programming_record.Asker(),
             'user',
             programming_record.ShellLoading.ALLOWED,

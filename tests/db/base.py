@@ -60,9 +60,9 @@ class DatabaseTestCase(testtools.TestCase):
         *allocations: provider_allocation.ProviderAllocation,
         attempt: int = 1,
         **fields: Any,
-    ) -> host_arqs.Request:
+    ) -> host_arqs.AcquireRequest:
         """A request for the first region, unless others are given."""
-        return host_arqs.Request(
+        return host_arqs.AcquireRequest(
             **{
                 'instance_uuid': uuidutils.generate_uuid(),
                 'hostname': self.host.hostname,

@@ -25,7 +25,7 @@ VERSION = 'next'
 _STEP = f"""
 import sqlalchemy as sa
 
-from nova_accel.db.migrations import steps
+from nova_accel.db.migrations import operations
 
 revision = '{VERSION}'
 down_revision = '{schema_version.NEWEST}'

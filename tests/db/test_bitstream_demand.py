@@ -45,7 +45,7 @@ class DemandTestCase(base.DatabaseTestCase):
         self.host.report()
         self.used = 0
 
-    def acquire(self, *groups: dict[str, str]) -> host_arqs.Request:
+    def acquire(self, *groups: dict[str, str]) -> host_arqs.AcquireRequest:
         request = self.request(
             *(
                 self.host.allocated(0, self.used + number)

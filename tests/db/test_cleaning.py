@@ -17,13 +17,13 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import schema
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -42,9 +42,7 @@ class CleaningTestCase(base.DatabaseTestCase):
         self.host.clean()
         self.make_profile()
 
-    def told(
-        self, host: reports.SimulatedHost = HOST
-    ) -> standing_orders.Orders:
+    def told(self, host: reports.SimulatedHost = HOST) -> host_orders.Orders:
         told = host.report()
         assert told is not None
         return told
@@ -80,7 +78,7 @@ class TestRelease(CleaningTestCase):
         self.assertIn('(1 being cleaned)', self.refusal())
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
-            standing_orders.Orders(3, uncleaned=frozenset({handle})),
+            host_orders.Orders(3, uncleaned=frozenset({handle})),
             self.told(),
         )
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
@@ -106,14 +104,16 @@ class TestRelease(CleaningTestCase):
             free(uuid, place)
             [handle] = self.told().uncleaned
             self.assertEqual(bound, handle)
-            cleaning.note('compute-1', [handle], {}, self.told().revision)
+            cleaning_results.note(
+                'compute-1', [handle], {}, self.told().revision
+            )
 
     def test_one_that_is_not_cleaned_is_free_at_once(self) -> None:
         dataclasses.replace(HOST, cleaned=False).report()
         self.use()
         self.use()
         told = dataclasses.replace(HOST, cleaned=False).report()
-        self.assertEqual(standing_orders.Orders(2), told)
+        self.assertEqual(host_orders.Orders(2), told)
 
     def test_of_several_hosts_at_once(self) -> None:
         others = [
@@ -148,8 +148,8 @@ class TestNote(CleaningTestCase):
         handle = self.use()
         revision = self.told().revision
         for _again in range(2):
-            cleaning.note('compute-1', [handle], {}, revision)
-            self.assertEqual(standing_orders.Orders(4), self.told())
+            cleaning_results.note('compute-1', [handle], {}, revision)
+            self.assertEqual(host_orders.Orders(4), self.told())
         self.assertEqual({}, self.reasons())
         self.assertEqual(handle, self.use())
 
@@ -157,11 +157,11 @@ class TestNote(CleaningTestCase):
         handle = self.use()
         revision = self.told().revision
         for why in ('sanitize: I/O error', 'sanitize: timeout'):
-            cleaning.note('compute-1', [], {handle: why}, revision)
+            cleaning_results.note('compute-1', [], {handle: why}, revision)
             self.assertIn(f'(1 not cleaned: {why})', self.refusal())
             self.assertEqual({handle: f'not cleaned: {why}'}, self.reasons())
         self.assertEqual({handle}, self.told().uncleaned)
-        cleaning.note('compute-1', [handle], {}, revision)
+        cleaning_results.note('compute-1', [handle], {}, revision)
         self.use()
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
 
@@ -171,7 +171,7 @@ class TestNote(CleaningTestCase):
         [held] = host_arqs.acquire(request)
         host_arqs.release(*request.key, 1)
         second = held['attach_handle_uuid']
-        cleaning.note(
+        cleaning_results.note(
             'compute-1', [first], {second: 'why'}, self.told().revision
         )
         self.assertEqual({second: 'not cleaned: why'}, self.reasons())
@@ -180,18 +180,20 @@ class TestNote(CleaningTestCase):
         """Another guest has had it since: it would see that one's data."""
         handle = self.use()
         earlier = self.told().revision
-        cleaning.note('compute-1', [handle], {}, earlier)
+        cleaning_results.note('compute-1', [handle], {}, earlier)
         self.use()
-        cleaning.note('compute-1', [handle], {}, earlier)
-        cleaning.note('compute-1', [], {handle: 'why'}, earlier)
+        cleaning_results.note('compute-1', [handle], {}, earlier)
+        cleaning_results.note('compute-1', [], {handle: 'why'}, earlier)
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
-        cleaning.note('compute-1', [handle], {}, self.told().revision)
+        cleaning_results.note('compute-1', [handle], {}, self.told().revision)
         self.assertEqual({}, self.reasons())
 
     def test_word_of_one_that_is_held(self) -> None:
         request = self.request()
         [held] = host_arqs.acquire(request)
-        cleaning.note('compute-1', [held['attach_handle_uuid']], {}, 99)
+        cleaning_results.note(
+            'compute-1', [held['attach_handle_uuid']], {}, 99
+        )
         self.assertEqual([held], host_arqs.get(*request.key))
 
     def test_unknown(self) -> None:
@@ -202,7 +204,7 @@ class TestNote(CleaningTestCase):
         ):
             error = self.assertRaises(
                 exceptions.NotFound,
-                cleaning.note,
+                cleaning_results.note,
                 'compute-1',
                 cleaned,
                 failed,
@@ -217,7 +219,12 @@ class TestNote(CleaningTestCase):
         reports.SimulatedHost('compute-2').report()
         handle = self.use()
         error = self.assertRaises(
-            exceptions.Conflict, cleaning.note, 'compute-2', [handle], {}, 99
+            exceptions.Conflict,
+            cleaning_results.note,
+            'compute-2',
+            [handle],
+            {},
+            99,
         )
         self.assertEqual(
             f'attach handle {handle} belongs to host compute-1', str(error)
@@ -246,7 +253,7 @@ class TestNote(CleaningTestCase):
             told = self.told(host)
             self.assertEqual(set(handles), told.uncleaned)
             noted = self.statements(
-                lambda handles=handles, told=told: cleaning.note(
+                lambda handles=handles, told=told: cleaning_results.note(
                     host.hostname, handles, {}, told.revision
                 )
             )
@@ -282,7 +289,7 @@ class TestFirstSeen(CleaningTestCase):
 
     def test_of_what_is_not_cleaned_is_free(self) -> None:
         host = reports.SimulatedHost('compute-2', functions=3)
-        self.assertEqual(standing_orders.Orders(0), self.told(host))
+        self.assertEqual(host_orders.Orders(0), self.told(host))
         self.assertEqual(4, capacity.free_by_host()['compute-2'])
 
     def test_after_its_host_was_forgotten(self) -> None:
@@ -316,7 +323,7 @@ class TestFirstSeen(CleaningTestCase):
         earlier = self.told().revision
         self.told(WITHOUT)
         self.told(HOST)
-        cleaning.note('compute-1', [handle], {}, earlier)
+        cleaning_results.note('compute-1', [handle], {}, earlier)
         self.assertEqual({handle}, self.told().uncleaned)
 
     def test_what_is_cleaned_from_now_on(self) -> None:
@@ -345,7 +352,7 @@ class TestAnotherDevice(CleaningTestCase):
         self.first.clean()
         self.assertEqual(frozenset(), self.told(self.first).uncleaned)
 
-    def hold(self) -> tuple[host_arqs.Request, str]:
+    def hold(self) -> tuple[host_arqs.AcquireRequest, str]:
         request = self.request()
         [held] = host_arqs.acquire(request)
         return request, held['attach_handle_uuid']
@@ -359,7 +366,7 @@ class TestAnotherDevice(CleaningTestCase):
         told = self.told(self.second)
         self.assertEqual(1, len(told.uncleaned))
         self.assertEqual({'being cleaned'}, set(self.reasons().values()))
-        cleaning.note('compute-1', told.uncleaned, {}, told.revision)
+        cleaning_results.note('compute-1', told.uncleaned, {}, told.revision)
         self.assertEqual(frozenset(), self.told(self.second).uncleaned)
         self.assertEqual('S2', self.identity())
 
@@ -367,13 +374,15 @@ class TestAnotherDevice(CleaningTestCase):
         request, handle = self.hold()
         host_arqs.release(*request.key, 1)
         of_first = self.told(self.first)
-        cleaning.note('compute-1', [], {handle: 'stuck'}, of_first.revision)
+        cleaning_results.note(
+            'compute-1', [], {handle: 'stuck'}, of_first.revision
+        )
         self.assertEqual({handle: 'not cleaned: stuck'}, self.reasons())
         of_second = self.told(self.second)
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
-        cleaning.note('compute-1', [handle], {}, of_first.revision)
+        cleaning_results.note('compute-1', [handle], {}, of_first.revision)
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
-        cleaning.note('compute-1', [handle], {}, of_second.revision)
+        cleaning_results.note('compute-1', [handle], {}, of_second.revision)
         self.assertEqual({}, self.reasons())
 
     def test_what_a_guest_has_stays_of_the_first(self) -> None:
@@ -389,7 +398,7 @@ class TestAnotherDevice(CleaningTestCase):
         # The digest is as it was; the report is compared all the same.
         told = self.told(self.second)
         self.assertEqual({handle}, told.uncleaned)
-        cleaning.note('compute-1', [handle], {}, told.revision)
+        cleaning_results.note('compute-1', [handle], {}, told.revision)
         self.assertEqual('S2', self.identity())
 
     def test_one_that_does_not_say_it_is_the_same(self) -> None:
@@ -442,11 +451,11 @@ class TestVanished(CleaningTestCase):
     def test_cleaned_just_before_it_went(self) -> None:
         handle = self.use()
         told = self.told(WITHOUT)
-        cleaning.note('compute-1', [handle], {}, told.revision)
+        cleaning_results.note('compute-1', [handle], {}, told.revision)
         self.assertIn('1 gone from its host', self.refusal())
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
-            standing_orders.Orders(told.revision + 1),
+            host_orders.Orders(told.revision + 1),
             WITHOUT.report(orders_seen=told.revision),
         )
         self.assertEqual(1, len(self.rows(schema.ATTACH_HANDLES)))
@@ -454,7 +463,7 @@ class TestVanished(CleaningTestCase):
         # The word was lost and comes once more.
         self.assertRaises(
             exceptions.NotFound,
-            cleaning.note,
+            cleaning_results.note,
             'compute-1',
             [handle],
             {},

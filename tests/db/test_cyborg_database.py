@@ -181,15 +181,15 @@ class TestMove(CyborgTestCase):
             )
         )
 
-    def nova(self, found: snapshot.Snapshot) -> mapping.Nova:
+    def nova(self, found: snapshot.Snapshot) -> mapping.NovaState:
         self.servers.update(
             dict.fromkeys(
                 mapping.instances(found), nova_server.Server('host', 'active')
             )
         )
-        return mapping.Nova(
+        return mapping.NovaState(
             [
-                hosts.Node(name[:36], f'{name}.example', name)
+                hosts.CyborgNode(name[:36], f'{name}.example', name)
                 for name in {device.hostname for device in found.devices}
             ],
             self.servers,

@@ -22,7 +22,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import schema
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -188,7 +188,7 @@ class TestSetStatus(DeviceTestCase):
         device.set_status(self.host.device_uuid(), MAINTAINING)
         told = self.host.report(orders_seen=0)
         self.assertEqual(
-            standing_orders.Orders(1, frozenset({self.host.device_uuid()})),
+            host_orders.Orders(1, frozenset({self.host.device_uuid()})),
             told,
         )
         self.assertIsNone(self.host.report(orders_seen=1))
@@ -196,7 +196,7 @@ class TestSetStatus(DeviceTestCase):
         self.assertIsNone(self.host.report(orders_seen=1))
         device.set_status(self.host.device_uuid(), ENABLED)
         self.assertEqual(
-            standing_orders.Orders(2), self.host.report(orders_seen=1)
+            host_orders.Orders(2), self.host.report(orders_seen=1)
         )
 
     def test_other_hosts_are_told_nothing(self) -> None:

@@ -16,7 +16,7 @@ import dataclasses
 import testscenarios
 
 from db import base
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import device
 from nova_accel.db import explanation
 from nova_accel.db import host_arqs
@@ -74,7 +74,7 @@ class TestUnits(base.DatabaseTestCase):
             if why == 'being cleaned':
                 host_arqs.release(*request.key, 1)
             elif why == 'not cleaned: stuck':
-                cleaning.note(
+                cleaning_results.note(
                     self.host.hostname,
                     [],
                     {arq['attach_handle_uuid']: 'stuck'},

@@ -52,7 +52,7 @@ class TestRead(base.DatabaseTestCase):
     def test_all_of_an_idle_host(self) -> None:
         found = self.read()
         self.assertEqual(
-            [fleet_sources.Host('compute-1', 'compute-1.service', False)],
+            [fleet_sources.FleetHost('compute-1', 'compute-1.service', False)],
             list(found.hosts),
         )
         self.assertEqual(
@@ -95,7 +95,7 @@ class TestRead(base.DatabaseTestCase):
         self.assertEqual(bound['attach_handle_uuid'], unit.uuid)
         self.assertEqual(self.host.rp_uuid(), unit.rp_uuid)
         self.assertEqual(
-            fleet_sources.Arq(
+            fleet_sources.FleetArq(
                 bound['uuid'],
                 'Bound',
                 'active',
@@ -154,13 +154,13 @@ class TestPage(base.DatabaseTestCase):
         for name in ('B', 'a', 'c'):
             reports.SimulatedHost(name, (2,)).report()
 
-    def read(self, *arguments: Any, **more: Any) -> fleet.Page:
+    def read(self, *arguments: Any, **more: Any) -> fleet.FleetPage:
         return fleet.read_page(SILENCE_S, *arguments, **more)
 
-    def names(self, page: fleet.Page) -> list[str]:
+    def names(self, page: fleet.FleetPage) -> list[str]:
         return [host.name for host in page.ours.hosts]
 
-    def walk(self, limit: int) -> list[fleet.Page]:
+    def walk(self, limit: int) -> list[fleet.FleetPage]:
         """All pages."""
         pages = [self.read(limit)]
         while pages[-1].last is not None:

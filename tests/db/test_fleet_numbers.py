@@ -41,7 +41,7 @@ SILENCE_S = 300
 WINDOW_S = 3600
 MOST = 1000
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 
 class TestRead(base.DatabaseTestCase):

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 import testscenarios
 
 from db import base
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import free_units
@@ -120,7 +120,7 @@ class TestRead(FreeUnitsTestCase):
             each for each in here if each.rp_uuid == self.host.rp_uuid(0, 1)
         ]
         self.assertEqual(
-            unit_changes.Deployable(
+            unit_changes.ChangedDeployable(
                 'compute-1',
                 region.uuid,
                 self.host.rp_uuid(0, 1),
@@ -291,7 +291,7 @@ class TestChanges(FreeUnitsTestCase):
         told = cleaned.report()
         assert told is not None
         clean = self.changed_host(
-            lambda: cleaning.note(
+            lambda: cleaning_results.note(
                 'compute-1', told.uncleaned, {}, told.revision
             )
         )

@@ -27,7 +27,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from rig import capacity
@@ -64,7 +64,7 @@ class TestReport(base.DatabaseTestCase):
 
     def hold(
         self, host_: reports.SimulatedHost, bus: int
-    ) -> host_arqs.Request:
+    ) -> host_arqs.AcquireRequest:
         """Let an instance hold a region of the FPGA."""
         self.make_profile()
         request = self.request(host_.allocated(bus=bus))
@@ -381,7 +381,7 @@ class TestReport(base.DatabaseTestCase):
 
     def test_simultaneous_first_reports(self) -> None:
         self.assertEqual(
-            [standing_orders.Orders(0)] * base.RACERS,
+            [host_orders.Orders(0)] * base.RACERS,
             base.race([TWO_FPGAS.report] * base.RACERS),
         )
         self.assertEqual(5, len(self.inventory()['devices']))

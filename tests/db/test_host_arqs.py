@@ -40,9 +40,9 @@ class BindingTestCase(base.DatabaseTestCase):
         self.make_profile()
 
     def again(
-        self, request: host_arqs.Request, **fields: Any
-    ) -> host_arqs.Request:
-        return host_arqs.Request(**{**vars(request), **fields})
+        self, request: host_arqs.AcquireRequest, **fields: Any
+    ) -> host_arqs.AcquireRequest:
+        return host_arqs.AcquireRequest(**{**vars(request), **fields})
 
 
 class TestAcquire(BindingTestCase):

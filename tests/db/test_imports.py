@@ -117,7 +117,7 @@ class TestImports(base.DatabaseTestCase):
     def found(self) -> mapping.Import:
         return mapping.read(
             self.cyborg.snapshot(),
-            mapping.Nova([self.cyborg.node('compute-1')], self.servers),
+            mapping.NovaState([self.cyborg.node('compute-1')], self.servers),
         )
 
     def import_all(self) -> None:

@@ -40,7 +40,9 @@ class QuotaTestCase(base.DatabaseTestCase):
         self.host.report()
         self.make_profile(base.QAT, name='qat')
 
-    def asked(self, amount: int = 1, **fields: Any) -> host_arqs.Request:
+    def asked(
+        self, amount: int = 1, **fields: Any
+    ) -> host_arqs.AcquireRequest:
         """What an instance is to have of the functions."""
         return self.request(
             self.host.allocated_functions(amount),

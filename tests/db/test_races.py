@@ -25,13 +25,13 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -408,7 +408,9 @@ class TestReport(RaceTestCase):
 
     def check_all_orders(
         self,
-        order: Callable[[host_arqs.Request], tuple[Callable[[], Any], ...]],
+        order: Callable[
+            [host_arqs.AcquireRequest], tuple[Callable[[], Any], ...]
+        ],
     ) -> None:
         for number in range(99):
             self.host.report()
@@ -427,7 +429,9 @@ class TestReport(RaceTestCase):
         self.assertGreater(number, 2)
 
     def test_removal_while_released(self) -> None:
-        def order(request: host_arqs.Request) -> tuple[Callable[[], Any], ...]:
+        def order(
+            request: host_arqs.AcquireRequest,
+        ) -> tuple[Callable[[], Any], ...]:
             host_arqs.acquire(request)
             return (
                 _call(host_arqs.release, *request.key, 1),
@@ -438,19 +442,21 @@ class TestReport(RaceTestCase):
         self.check_all_orders(lambda request: order(request)[::-1])
 
     def test_removal_while_acquired(self) -> None:
-        def acquire(request: host_arqs.Request) -> None:
+        def acquire(request: host_arqs.AcquireRequest) -> None:
             try:
                 host_arqs.acquire(request)
             except (exceptions.AcceleratorsBusy, exceptions.NotFound):
                 self.assertEqual([], host_arqs.get(*request.key))
 
-        def order(request: host_arqs.Request) -> tuple[Callable[[], Any], ...]:
+        def order(
+            request: host_arqs.AcquireRequest,
+        ) -> tuple[Callable[[], Any], ...]:
             return _call(acquire, request), self.without.report
 
         self.check_all_orders(order)
         self.check_all_orders(lambda request: order(request)[::-1])
 
-    def assert_told(self, told: standing_orders.Orders) -> None:
+    def assert_told(self, told: host_orders.Orders) -> None:
         told = self.host.report(told.revision) or told
         self.assertEqual(
             {
@@ -472,9 +478,9 @@ class TestReport(RaceTestCase):
     def check_told(self, prepare: Callable[[], Callable[[], Any]]) -> None:
         """Whenever its orders change, a host knows them two reports later."""
         for number in range(99):
-            told: list[standing_orders.Orders] = []
+            told: list[host_orders.Orders] = []
 
-            def report(told: list[standing_orders.Orders] = told) -> None:
+            def report(told: list[host_orders.Orders] = told) -> None:
                 answer = self.host.report()
                 assert answer is not None
                 told.append(answer)
@@ -495,7 +501,7 @@ class TestReport(RaceTestCase):
 
         def prepare() -> Callable[[], Any]:
             handles = [row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)]
-            cleaning.note(self.host.hostname, handles, {}, 10**6)
+            cleaning_results.note(self.host.hostname, handles, {}, 10**6)
             request = self.request()
             host_arqs.acquire(request)
             return _call(host_arqs.release, *request.key, 1)

@@ -19,7 +19,7 @@ import testscenarios
 from db import base
 from nova_accel.db import device
 from nova_accel.db import host_arqs
-from nova_accel.db import region_stock
+from nova_accel.db import idle_regions
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import host_contract
@@ -49,23 +49,23 @@ class RegionStockTestCase(base.DatabaseTestCase):
         """(Device uuid, region) of each."""
         return {
             (region.device_uuid, region.name)
-            for region in region_stock.read_idle(180)
+            for region in idle_regions.read_idle(180)
         }
 
     def region(self, bus: int = 0, number: int = 0) -> tuple[str, str]:
         return self.host.device_uuid(bus), f'region{number}'
 
-    def found(self) -> stocking.Region:
+    def found(self) -> stocking.StockedRegion:
         """The second card's region."""
         [found] = [
             region
-            for region in region_stock.read_idle(180)
+            for region in idle_regions.read_idle(180)
             if region.device_uuid == self.host.device_uuid(1)
         ]
         return found
 
     def order(self) -> None:
-        region_stock.note([stocking.Order(self.found(), A)])
+        idle_regions.note([stocking.StockOrder(self.found(), A)])
 
 
 class TestReadIdle(RegionStockTestCase):
@@ -76,7 +76,7 @@ class TestReadIdle(RegionStockTestCase):
             if row['device_uuid'] == self.host.device_uuid(1)
         ]
         self.assertEqual(
-            stocking.Region(
+            stocking.StockedRegion(
                 self.host.device_uuid(1),
                 'region0',
                 'compute-1',
@@ -129,13 +129,13 @@ class TestReadIdle(RegionStockTestCase):
             {self.region(), self.region(0, 1), self.region(1)},
             {
                 (region.device_uuid, region.name)
-                for region in region_stock.read_unclean('compute-1').values()
+                for region in idle_regions.read_unclean('compute-1').values()
             },
         )
-        self.assertEqual({}, region_stock.read_unclean('compute-2'))
+        self.assertEqual({}, idle_regions.read_unclean('compute-2'))
         cleaned.clean()
         self.assertEqual(3, len(self.idle()))
-        self.assertEqual({}, region_stock.read_unclean('compute-1'))
+        self.assertEqual({}, idle_regions.read_unclean('compute-1'))
 
     def test_not_of_a_silent_host(self) -> None:
         self.update(schema.HOSTS, reported_at=clock.ago(181))
@@ -144,13 +144,13 @@ class TestReadIdle(RegionStockTestCase):
     def test_one_statement_however_many_there_are(self) -> None:
         reports.SimulatedHost('compute-2', (8,) * 25).report()
         self.assertEqual(
-            1, len(self.statements(lambda: region_stock.read_idle(180)))
+            1, len(self.statements(lambda: idle_regions.read_idle(180)))
         )
-        self.assertEqual(203, len(region_stock.read_idle(180)))
+        self.assertEqual(203, len(idle_regions.read_idle(180)))
         self.assertEqual(
             1,
             len(
-                self.statements(lambda: region_stock.read_unclean('compute-2'))
+                self.statements(lambda: idle_regions.read_unclean('compute-2'))
             ),
         )
 
@@ -168,13 +168,13 @@ class TestNote(RegionStockTestCase):
         self.order()
         self.update(schema.DEPLOYABLES, bitstream_id=A)
         self.assertIsNone(self.found().ordered)
-        region_stock.note(())
+        idle_regions.note(())
         self.assertEqual([], self.rows(schema.STOCK_ORDERS))
 
     def test_one_that_is_old(self) -> None:
         self.order()
         self.update(schema.STOCK_ORDERS, ordered_at=clock.ago(3599 - 30))
-        region_stock.note(())
+        idle_regions.note(())
         self.assertIsNotNone(self.found().ordered)
         self.update(schema.STOCK_ORDERS, ordered_at=clock.ago(3601))
         self.assertIsNone(self.found().ordered)
@@ -183,12 +183,13 @@ class TestNote(RegionStockTestCase):
 
     def test_statements(self) -> None:
         orders = [
-            stocking.Order(region, A) for region in region_stock.read_idle(180)
+            stocking.StockOrder(region, A)
+            for region in idle_regions.read_idle(180)
         ]
         self.assertEqual(
             [1, 3],
             [
-                len(self.statements(lambda some=some: region_stock.note(some)))
+                len(self.statements(lambda some=some: idle_regions.note(some)))
                 for some in ((), orders)
             ],
         )

@@ -56,13 +56,13 @@ class TestRenamedHandles(base.DatabaseTestCase):
         super().setUp()
         self.make_profile()
 
-    def hold(self) -> host_arqs.Request:
+    def hold(self) -> host_arqs.AcquireRequest:
         """Let an instance have the second FPGA of the host."""
         request = self.request(_HOST.allocated(bus=1))
         host_arqs.acquire(request)
         return request
 
-    def arq(self, request: host_arqs.Request) -> dict[str, Any]:
+    def arq(self, request: host_arqs.AcquireRequest) -> dict[str, Any]:
         [arq] = host_arqs.get(*request.key)
         return dict(arq)
 
@@ -220,7 +220,7 @@ class TestRenamedHandles(base.DatabaseTestCase):
         self,
         connection: sa.Connection,
         former: dict[str, Any],
-        other: host_arqs.Request,
+        other: host_arqs.AcquireRequest,
     ) -> None:
         """Let the first ARQ have a row of its own, and the other its row."""
         handles = schema.ATTACH_HANDLES

@@ -26,7 +26,7 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.db import attribute
 from nova_accel.db import bitstream_demand
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import device
@@ -35,10 +35,10 @@ from nova_accel.db import explanation
 from nova_accel.db import free_units
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
+from nova_accel.db import idle_regions
+from nova_accel.db import lease
 from nova_accel.db import programming
 from nova_accel.db import provisioning
-from nova_accel.db import region_stock
-from nova_accel.db import turn
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import paging
@@ -192,7 +192,7 @@ class LifeTestCase(base.DatabaseTestCase):
             ('clean after use', cleaned.report),
             (
                 'clean what is free',
-                lambda: cleaning.note(
+                lambda: cleaning_results.note(
                     self.host.hostname,
                     [
                         handle.uuid
@@ -211,13 +211,13 @@ class LifeTestCase(base.DatabaseTestCase):
             ('hear of the unclean', lambda: self.hear_orders(cleaned)),
             (
                 'cleaning fails',
-                lambda: cleaning.note(
+                lambda: cleaning_results.note(
                     self.host.hostname, [], {handles[0]: 'why'}, self.revision
                 ),
             ),
             (
                 'cleaned',
-                lambda: cleaning.note(
+                lambda: cleaning_results.note(
                     self.host.hostname, handles, {}, self.revision
                 ),
             ),
@@ -275,17 +275,17 @@ class LifeTestCase(base.DatabaseTestCase):
                 ),
             )
         ] + [
-            ('take a turn', lambda: turn.take(f'stock {self.lives}', 60)),
+            ('take a lease', lambda: lease.take(f'stock {self.lives}', 60)),
             ('begin to be alone', self.begin_to_be_alone),
             ('end it', self.end_to_be_alone),
         ]
 
     def begin_to_be_alone(self) -> None:
-        self.alone_since = turn._hold(f'region {self.lives}', 60)
+        self.alone_since = lease._hold(f'region {self.lives}', 60)
 
     def end_to_be_alone(self) -> None:
         assert self.alone_since is not None
-        turn._end(f'region {self.lives}', self.alone_since)
+        lease._end(f'region {self.lives}', self.alone_since)
 
     def life_of_an_attribute(self) -> list[tuple[str, Callable[[], Any]]]:
         deployable_uuid = self.deployable_uuid()
@@ -357,7 +357,7 @@ class TestNumberOfStatements(LifeTestCase):
                 ),
             ),
             ('demand', bitstream_demand.read),
-            ('idle regions', lambda: region_stock.read_idle(180)),
+            ('idle regions', lambda: idle_regions.read_idle(180)),
             ('list programmings', programming.get_all),
             (
                 'next programmings',

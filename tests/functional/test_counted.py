@@ -24,7 +24,7 @@ from nova.virt import libvirt
 from functional import base
 from functional import moves
 from functional import one_server
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.model import finding
 from rig import compute_parts
 
@@ -52,7 +52,7 @@ class CountedTestCase(base.AcceleratorTestCase):
         ).report()
         return [
             (found.kind, found.whose, found.is_repaired)
-            for found in fleet_reading.read().reported
+            for found in database_fleet.read().reported
             if found.kind in (finding.Kind.UNCOUNTED, finding.Kind.ALLOCATION)
         ]
 
@@ -133,7 +133,7 @@ class TestLost(CountedTestCase, one_server.OneServerTestCase):
 
     def test_the_host_looks_soon_after_a_failure(self):
         driver = self.computes[self.host].driver
-        board = compute_parts.board(driver._accelerators)
+        board = compute_parts.current_state(driver._accelerators)
         board.is_doubtful = False
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_fails('rebuild', {'imageRef': _IMAGE}, 'rebuild', 'ERROR')

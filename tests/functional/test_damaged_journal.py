@@ -40,7 +40,7 @@ class TestDamagedJournal(one_server.OneServerTestCase):
 
     def told(self):
         """The servers whose journal is said to be damaged."""
-        board = compute_parts.board(
+        board = compute_parts.current_state(
             self.computes[self.host].driver._accelerators
         )
         return {

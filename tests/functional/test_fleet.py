@@ -20,12 +20,12 @@ from oslo_utils import uuidutils
 from functional import base
 from functional import one_server
 from nova_accel.cmd import cells
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.model import naming
 from nova_accel.model.fleet import disagreement
 from nova_accel.testing import devices
 
-Kind = disagreement.Kind
+Kind = disagreement.Subject
 
 
 class TestFleet(one_server.OneServerTestCase):
@@ -64,11 +64,11 @@ class TestFleet(one_server.OneServerTestCase):
     def findings(self):
         return [
             (each.kind, each.whose)
-            for each in fleet_reading.read(asks_placement=True).compared
+            for each in database_fleet.read(asks_placement=True).compared
         ]
 
     def test_a_server_is_in_its_rows(self):
-        found = fleet_reading.read(asks_placement=True)
+        found = database_fleet.read(asks_placement=True)
         self.assertEqual((), found.compared)
         self.assertEqual(
             {'host1', 'host2'}, {host.name for host in found.hosts}
@@ -170,4 +170,4 @@ class TestNovasPciTracker(base.AcceleratorTestCase):
             cells.read([]).passed_through,
         )
         # It is none of ours.
-        self.assertEqual((), fleet_reading.read(asks_placement=True).compared)
+        self.assertEqual((), database_fleet.read(asks_placement=True).compared)

@@ -302,7 +302,7 @@ class TestReschedule(PortTestCase):
     def test_a_lost_race(self):
         """The port's device is taken just before it is bound."""
         lost = []
-        allot = handle_stock.Stock.allot
+        allot = handle_stock.HandleStock.allot
 
         def fail_first(stock, wanted):
             if not lost:
@@ -312,7 +312,8 @@ class TestReschedule(PortTestCase):
 
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.model.units.handle_stock.Stock.allot', fail_first
+                'nova_accel.model.units.handle_stock.HandleStock.allot',
+                fail_first,
             )
         )
         server = self.boot_with_ports(self._create_flavor(), self.ports[0])

@@ -21,7 +21,7 @@ import tenacity
 from functional import one_server
 from nova_accel import exceptions
 from nova_accel.cmd import audit
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.cmd import host as host_command
 from nova_accel.model import finding
 from nova_accel.model.profiles import device_profile
@@ -134,7 +134,7 @@ class TestFindings(ReconcileTestCase):
                 found.is_repaired,
                 len(found.devices),
             )
-            for found in fleet_reading.read().reported
+            for found in database_fleet.read().reported
         ]
 
     def test_a_guest_that_vanishes_behind_novas_back(self):

@@ -28,7 +28,7 @@ class StockTestCase(test_programming.TestCase):
         for name in ('INTERVAL_S', 'TRY_S'):
             self.useFixture(
                 fixtures.MonkeyPatch(
-                    f'nova_accel.api.compute.stocking.{name}', 0
+                    f'nova_accel.api.compute.region_stocking.{name}', 0
                 )
             )
         super().setUp()

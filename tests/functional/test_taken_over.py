@@ -15,7 +15,7 @@
 import sqlalchemy as sa
 
 from functional import taken_over
-from nova_accel.cmd import fleet_reading
+from nova_accel.cmd import database_fleet
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
@@ -172,7 +172,7 @@ class TestOneServer(taken_over.TakenOverTestCase):
         journal = accelerators.attachments._journal
         for entry in journal.entries():
             journal.remove(entry)
-        compute_parts.board(accelerators).unjournaled = tuple(
+        compute_parts.current_state(accelerators).unjournaled = tuple(
             accelerators.api.bindings()
         )
 
@@ -210,7 +210,7 @@ class TestOneServer(taken_over.TakenOverTestCase):
             self.held(self.server),
         )
         self.settle('host1')
-        (found,) = fleet_reading.read().reported
+        (found,) = database_fleet.read().reported
         self.assertEqual(
             (finding.Kind.NOT_TAKEN_OVER, self.server['id']),
             (found.kind, found.whose),
@@ -222,7 +222,7 @@ class TestOneServer(taken_over.TakenOverTestCase):
         self.assert_taken_over(self.server, self.before)
         self.settle('host1')
         self.settle('host1')
-        self.assertEqual([], list(fleet_reading.read().reported))
+        self.assertEqual([], list(database_fleet.read().reported))
         self.delete(self.server)
 
     def test_a_unit_that_nobody_knows_of(self):
@@ -233,7 +233,7 @@ class TestOneServer(taken_over.TakenOverTestCase):
             )
             connection.execute(sa.delete(schema.ARQS))
         self.switch('host1')
-        words = [each.words for each in fleet_reading.read().reported]
+        words = [each.words for each in database_fleet.read().reported]
         self.assertEqual(1, len(words), words)
         self.assertIn(self.server['id'], words[0])
         self.assertIn('knows of it', words[0])

@@ -84,7 +84,7 @@ class UnitPolicyTestCase(testtools.TestCase):
         )
         for number in range(self.units_of_host):
             uuid = f'{name}-{number}'
-            self.units[uuid] = unit_changes.Deployable(
+            self.units[uuid] = unit_changes.ChangedDeployable(
                 hostname=name,
                 uuid=uuid,
                 rp_uuid=rp_uuid,

@@ -87,7 +87,7 @@ class HostTestCase(testtools.TestCase):
         # Nova notifies when it has no connection to libvirt.
         self.useFixture(nova_fixtures.RPCFixture('nova.test'))
         self.node_devices = libvirt_devices.NodeDevices(self.host)
-        self.guests = all_guests.Guests(self.host)
+        self.guests = all_guests.AllGuests(self.host)
         # Nobody has written to it.
         self.journal = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.claims = nova_claims.NovaClaims(
@@ -127,9 +127,9 @@ class HostTestCase(testtools.TestCase):
             self.specs(*lines),
             self.claims,
             units_in_use.UnitsInUse(
-                holdings.Holdings(attach_journal.Journal(self.journal)),
+                holdings.Holdings(attach_journal.AttachJournal(self.journal)),
                 self.guests,
-                host_view.Board(host_view.View()),
+                host_view.CurrentState(host_view.View()),
             ).look,
             lambda: host_use.HostUse(self.sysfs),
             last_answers.LastAnswers(),

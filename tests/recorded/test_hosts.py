@@ -90,7 +90,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
             self.host.node_devices, self.host.sysfs, NODE_UUID
         )
 
-    def discover(self, *lines: Mapping[str, Any]) -> discovery.Inventory:
+    def discover(self, *lines: Mapping[str, Any]) -> discovery.Discovered:
         return discovery.discover(
             self.host.node_devices,
             self.drivers,
@@ -250,7 +250,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
             )
 
     def _nothing_vanishes(
-        self, line: Mapping[str, Any], found: discovery.Inventory
+        self, line: Mapping[str, Any], found: discovery.Discovered
     ) -> None:
         """Each function that the line matches is offered, or has a reason."""
         (spec,) = device_spec.parse([json.dumps(line)], self.drivers)
@@ -273,7 +273,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
                     f'{function.address} vanishes by {line}',
                 )
 
-    def _publish(self, found: discovery.Inventory) -> None:
+    def _publish(self, found: discovery.Discovered) -> None:
         """All that is offered can be published, as it is."""
         published = publishable.of('host1', found.devices)
         self.assertEqual((), published.left_out)
@@ -301,7 +301,7 @@ class RecordedHost(testscenarios.WithScenarios, testtools.TestCase):
         jsonschema.validate(json.loads(json.dumps(report)), host_schema.REPORT)
 
 
-def _causes(found: discovery.Inventory) -> dict[str, str]:
+def _causes(found: discovery.Discovered) -> dict[str, str]:
     """Each function that a refusal names -> the refusals that name it."""
     causes: dict[str, str] = {}
     for text in found.refused:
@@ -378,7 +378,7 @@ class TestBrokenReader(testtools.TestCase):
             ),
             (
                 'nova_accel.drivers.catalogue.look_up',
-                lambda *_ids: catalogue.Entry(None, None, None),
+                lambda *_ids: catalogue.Product(None, None, None),
             ),
         ):
             recordings.unpacked.cache_clear()

@@ -45,20 +45,24 @@ class TellTest(testtools.TestCase):
         return report.TextGuruMeditation(version).run()
 
     def test_section(self) -> None:
-        guru_report.tell('Cards', lambda: {'devices': {'pci_1': 'faulty'}})
+        guru_report.add_section(
+            'Cards', lambda: {'devices': {'pci_1': 'faulty'}}
+        )
         text = self.written()
         self.assertIn('Cards', text)
         self.assertIn('pci_1 = faulty', text)
 
     def test_the_last_one_counts(self) -> None:
         for number in (1, 2):
-            guru_report.tell('Cards', lambda number=number: {'n': number})
+            guru_report.add_section(
+                'Cards', lambda number=number: {'n': number}
+            )
         text = self.written()
         self.assertEqual(1, text.count('Cards'))
         self.assertIn('n = 2', text)
 
     def test_a_fault_of_ours_leaves_nova_s_report(self) -> None:
-        guru_report.tell('Cards', lambda: {'n': 1 // 0})
+        guru_report.add_section('Cards', lambda: {'n': 1 // 0})
         text = self.written()
         self.assertIn('error = ZeroDivisionError', text)
         self.assertIn('Package', text)

@@ -171,10 +171,10 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
                 fixtures.MonkeyPatch(f'nova_accel.cmd.{name}', fake)
             )
 
-    def nova(self, uuids: set[str]) -> fleet_sources.Nova:
-        return fleet_sources.Nova(
+    def nova(self, uuids: set[str]) -> fleet_sources.NovaReading:
+        return fleet_sources.NovaReading(
             servers={
-                uuid: fleet_sources.Server(
+                uuid: fleet_sources.FleetServer(
                     _SAID,
                     'active',
                     name=_SAID,
@@ -188,8 +188,8 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
     def refuse(self, *_arguments: object) -> bool:
         raise exceptions.Conflict(f'it is {_SAID}')
 
-    def imported(self, *_arguments: object) -> list[steps.Result]:
-        return [steps.Result(_SAID, _SAID)]
+    def imported(self, *_arguments: object) -> list[steps.StepResult]:
+        return [steps.StepResult(_SAID, _SAID)]
 
     def test_every_command(self) -> None:
         listed = self.assert_list_harmless

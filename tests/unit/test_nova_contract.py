@@ -147,7 +147,7 @@ SIGNATURES = {
         'nova.virt.libvirt.guest:Guest.detach_device':
             'self conf persistent live',
     },
-    'virt/migration.py': {
+    'virt/cold_migration.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.migrate_disk_and_power_off':
             'self context instance dest flavor network_info '
             'block_device_info timeout retry_interval',
@@ -323,7 +323,7 @@ SIGNATURES = {
         'nova.scheduler.client.report:SchedulerReportClient.put':
             'self url data version global_request_id',
     },
-    'scheduler/limits.py': {
+    'scheduler/unified_limits.py': {
         'nova.limit.utils:use_unified_limits': '',
         'nova.limit.utils:should_enforce': 'exc',
         'nova.scheduler.client.report:SchedulerReportClient'
@@ -345,7 +345,7 @@ SIGNATURES = {
             'self filter_obj_list spec_obj',
         'nova.scheduler.utils:request_is_rebuild': 'spec_obj',
     },
-    'scheduler/attempts.py': {
+    'scheduler/claim_attempts.py': {
         'nova.scheduler.host_manager:HostState.__init__':
             'self host node cell_uuid',
         'nova.scheduler.host_manager:HostState.consume_from_request':
@@ -633,7 +633,7 @@ class TestNovaContract(testtools.TestCase):
         )
 
     def test_all_that_a_host_state_has_is_in_its_dict(self):
-        """Attempts share it: scheduler/attempts.py."""
+        """Attempts share it: scheduler/claim_attempts.py."""
         state = _resolve('nova.scheduler.host_manager:HostState')
         self.assertFalse(hasattr(state, '__slots__'))
         self.assertIs(object.__eq__, state.__eq__)
@@ -648,7 +648,7 @@ class TestNovaContract(testtools.TestCase):
         )
 
     def test_how_nova_goes_through_hosts(self):
-        """scheduler/attempts.py depends on each step, in this order."""
+        """scheduler/claim_attempts.py depends on each step, in this order."""
         manager = _resolve('nova.scheduler.manager:SchedulerManager')
         self.assert_in_order(
             manager._schedule,
@@ -684,7 +684,7 @@ class TestNovaContract(testtools.TestCase):
             self.assertLess(0, at, line)
 
     def test_a_rebuild_rolls_back_what_is_unavailable(self):
-        """So virt/faults.py has another fault for it."""
+        """So virt/fault_translation.py has another fault for it."""
         source = inspect.getsource(
             importlib.import_module('nova.compute.manager')
         )
@@ -740,7 +740,7 @@ class TestNovaContract(testtools.TestCase):
             self.assertIn('self._get_guest_xml(', source)
 
     def test_a_crashed_migration_is_reverted_at_the_start(self):
-        """virt/migration.py: restores what it may have set aside."""
+        """virt/cold_migration.py: restores what it may have set aside."""
         source = inspect.getsource(
             _resolve('nova.compute.manager:ComputeManager._init_instance')
         )
@@ -816,7 +816,7 @@ class TestNovaContract(testtools.TestCase):
             self.assertIn(f'migrate_data.{field}', source)
 
     def test_limits_of_resource_classes_have_a_prefix(self):
-        """scheduler/limits.py"""
+        """scheduler/unified_limits.py"""
         function = _of_release(
             {33: '_get_deltas_by_flavor', 34: '_get_deltas'}
         )
@@ -843,7 +843,7 @@ class TestNovaContract(testtools.TestCase):
         )
 
     def test_a_resize_is_counted_as_a_whole(self):
-        """scheduler/limits.py does as nova-api does."""
+        """scheduler/unified_limits.py does as nova-api does."""
         source = inspect.getsource(
             _resolve('nova.compute.api:API._check_quota_for_upsize')
         )

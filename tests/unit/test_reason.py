@@ -20,17 +20,17 @@ from nova_accel import reason
 class TestTold(testtools.TestCase):
     @hypothesis.given(st.text(st.characters()), st.integers(0, 99))
     def test_can_be_stored(self, text, max_length):
-        told = reason.told(text, max_length)
+        told = reason.sanitize(text, max_length)
         self.assertEqual(len(text[:max_length]), len(told))
         self.assertNotIn('\0', told)
         told.encode()
 
     def test_good_text_stays(self):
-        self.assertEqual('zu heiß: 105 °C', reason.told('zu heiß: 105 °C'))
+        self.assertEqual('zu heiß: 105 °C', reason.sanitize('zu heiß: 105 °C'))
 
     def test_what_is_replaced(self):
-        self.assertEqual('a?b?', reason.told('a\0b\udcff'))
-        self.assertEqual(reason.MAX_LENGTH, len(reason.told('x' * 9999)))
+        self.assertEqual('a?b?', reason.sanitize('a\0b\udcff'))
+        self.assertEqual(reason.MAX_LENGTH, len(reason.sanitize('x' * 9999)))
 
 
 class TestPrintable(testtools.TestCase):

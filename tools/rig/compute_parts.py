@@ -26,8 +26,8 @@ from nova_accel.virt.publishing import publication
 CONF = conf.CONF
 
 
-def board(started: parts.Parts) -> host_view.Board:
-    return started.os_acc._board
+def current_state(started: parts.Parts) -> host_view.CurrentState:
+    return started.os_acc._current
 
 
 def publisher(started: parts.Parts) -> publication.Publisher:
@@ -42,7 +42,7 @@ def reconciler(
     It remembers its own passes, and not those of the cycle.
     """
     node_devices = libvirt_devices.NodeDevices(host)
-    guests = all_guests.Guests(host)
+    guests = all_guests.AllGuests(host)
     return reconcile.Reconciler(
         started.node.service_host,
         CONF.nova_accel.reconcile_interval_s,
@@ -50,7 +50,7 @@ def reconciler(
         started.attachments,
         guests,
         mdevs.UnusedMdevs(node_devices, guests, started.attachments),
-        board(started),
+        current_state(started),
         started.cycle.hurry,
     )
 

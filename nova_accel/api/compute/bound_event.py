@@ -62,7 +62,7 @@ def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
         _send(arqs)
     except Exception:
         LOG.exception(
-            'Nova is not told of the binding of ARQs %s',
+            'Nova is not notified of the binding of ARQs %s',
             ', '.join(arq['uuid'] for arq in arqs),
         )
 

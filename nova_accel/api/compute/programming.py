@@ -29,7 +29,7 @@ from nova_accel.api import policy
 from nova_accel.api.compute import waiting
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
-from nova_accel.db import turn
+from nova_accel.db import lease
 from nova_accel.db.rows import host_rows
 from nova_accel.model import host_rpc
 from nova_accel.model.fpga import programming_record
@@ -115,7 +115,7 @@ def _alone(
         uuids.UUID(found['device_uuid']), found['region'] or ''
     )
     text = 'is being programmed by another call: try again when that has ended'
-    return turn.alone(
+    return lease.alone(
         f'programming {region}',
         CONF.long_rpc_timeout + _AROUND_S,
         exceptions.Conflict(

@@ -82,7 +82,7 @@ def list_arqs(req: webob.Request) -> webob.Response:
         'accelerator_requests',
         'arqs',
         arqs,
-        functools.partial(_shown, req, sees_host),
+        functools.partial(_to_json, req, sees_host),
     )
 
 
@@ -156,7 +156,9 @@ def get_arq(req: webob.Request) -> webob.Response:
         request.path_uuid(req, 'uuid'), project_id=_reach(context)
     )
     return webob.Response(
-        json_body=_shown(req, policy.allows(context, host_policies.SHOW), arq)
+        json_body=_to_json(
+            req, policy.allows(context, host_policies.SHOW), arq
+        )
     )
 
 
@@ -171,7 +173,7 @@ def create_arqs(req: webob.Request) -> webob.Response:
     # They are bound nowhere yet, so nothing has to be hidden.
     return webob.Response(
         status=201,
-        json_body={'arqs': [_shown(req, True, arq) for arq in arqs]},
+        json_body={'arqs': [_to_json(req, True, arq) for arq in arqs]},
     )
 
 
@@ -303,7 +305,7 @@ def _own_project(context: caller.Caller) -> str:
     return project_id
 
 
-def _shown(
+def _to_json(
     req: webob.Request, sees_host: bool, row: arq_rows.ArqRow
 ) -> dict[str, Any]:
     arq: Mapping[str, Any] = (

@@ -36,7 +36,7 @@ def list_attributes(req: webob.Request) -> webob.Response:
     paging.check_length(rows, 'ask for those of one deployable')
     return webob.Response(
         json_body={
-            'attributes': [_shown(req, attribute) for attribute in rows]
+            'attributes': [_to_json(req, attribute) for attribute in rows]
         }
     )
 
@@ -44,7 +44,9 @@ def list_attributes(req: webob.Request) -> webob.Response:
 def get_attribute(req: webob.Request) -> webob.Response:
     request.authorize(req)
     return webob.Response(
-        json_body=_shown(req, attribute_db.get(request.path_uuid(req, 'uuid')))
+        json_body=_to_json(
+            req, attribute_db.get(request.path_uuid(req, 'uuid'))
+        )
     )
 
 
@@ -56,7 +58,7 @@ def create_attribute(req: webob.Request) -> webob.Response:
         body['key'],
         body['value'],
     )
-    return webob.Response(status=201, json_body=_shown(req, created))
+    return webob.Response(status=201, json_body=_to_json(req, created))
 
 
 def delete_attribute(req: webob.Request) -> webob.Response:
@@ -65,7 +67,7 @@ def delete_attribute(req: webob.Request) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(
+def _to_json(
     req: webob.Request, attribute: attribute_db.AttributeRow
 ) -> dict[str, Any]:
     return {

@@ -52,7 +52,7 @@ def list_bindings(req: webob.Request) -> webob.Response:
     return webob.Response(
         json_body={
             'bindings': [
-                {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
+                {**binding, 'arqs': [_to_json(arq) for arq in binding['arqs']]}
                 for binding in host_arqs.get_of_host(hostname)
             ],
             'left_mdevs': imports.get_left_mdevs(hostname),
@@ -95,7 +95,7 @@ def acquire(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             'The body needs either device_profile_name or groups'
         )
-    wanted = host_arqs.Request(
+    wanted = host_arqs.AcquireRequest(
         instance_uuid=instance_uuid,
         hostname=hostname,
         role=role,
@@ -218,10 +218,10 @@ def _path(req: webob.Request) -> tuple[str, str, arq_types.Role]:
 
 
 def _answer(arqs: Iterable[arq_rows.ArqRow]) -> webob.Response:
-    return webob.Response(json_body={'arqs': [_shown(arq) for arq in arqs]})
+    return webob.Response(json_body={'arqs': [_to_json(arq) for arq in arqs]})
 
 
-def _shown(arq: arq_rows.ArqFacts) -> dict[str, Any]:
+def _to_json(arq: arq_rows.ArqFacts) -> dict[str, Any]:
     """As :meth:`nova_accel.model.arq_types.Arq.from_dict` reads it."""
     identity = arq['attach_handle_identity']
     return {

@@ -47,7 +47,7 @@ def list_deployables(req: webob.Request) -> webob.Response:
         deployable_db.get_all(
             page=query.page, **_with_cyborgs_filter(query.filters)
         ),
-        functools.partial(_shown, req),
+        functools.partial(_to_json, req),
     )
 
 
@@ -75,7 +75,7 @@ def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
 def get_deployable(req: webob.Request) -> webob.Response:
     request.authorize(req)
     return webob.Response(
-        json_body=_shown(
+        json_body=_to_json(
             req, deployable_db.get(request.path_uuid(req, 'uuid'))
         )
     )
@@ -89,10 +89,12 @@ def program_deployable(req: webob.Request) -> webob.Response:
     [value] = operation['value']
     found = programming.program(context, uuid, _uuid(value['image_uuid']))
     if policy.allows(context, policies.SHOW):
-        return webob.Response(json_body=_shown(req, found))
+        return webob.Response(json_body=_to_json(req, found))
     # The owner of the server must not learn where the deployable is.
     return webob.Response(
-        json_body=_shown(req, {**found, **dict.fromkeys(_PLACE), 'noted': {}})
+        json_body=_to_json(
+            req, {**found, **dict.fromkeys(_PLACE), 'noted': {}}
+        )
     )
 
 
@@ -113,7 +115,7 @@ def _uuid(value: str) -> str:
         ) from error
 
 
-def _shown(
+def _to_json(
     req: webob.Request, deployable: Mapping[str, Any]
 ) -> dict[str, Any]:
     """:param deployable: a row, with None for what is hidden"""

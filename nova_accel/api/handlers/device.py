@@ -45,14 +45,14 @@ def list_devices(req: webob.Request) -> webob.Response:
         page=query.page,
     )
     return query.answer(
-        req, 'devices', 'devices', devices, functools.partial(_shown, req)
+        req, 'devices', 'devices', devices, functools.partial(_to_json, req)
     )
 
 
 def get_device(req: webob.Request) -> webob.Response:
     request.authorize(req)
     return webob.Response(
-        json_body=_shown(req, device_db.get(request.path_uuid(req, 'uuid')))
+        json_body=_to_json(req, device_db.get(request.path_uuid(req, 'uuid')))
     )
 
 
@@ -87,7 +87,9 @@ def _set_status(req: webob.Request, status: hardware.Status) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, device: device_db.DeviceRow) -> dict[str, Any]:
+def _to_json(
+    req: webob.Request, device: device_db.DeviceRow
+) -> dict[str, Any]:
     shown: dict[str, Any] = {
         'uuid': device['uuid'],
         'type': device['type'],

@@ -50,7 +50,7 @@ def list_device_profiles(req: webob.Request) -> webob.Response:
         'device_profiles',
         'device_profiles',
         profiles,
-        functools.partial(_shown, req),
+        functools.partial(_to_json, req),
     )
 
 
@@ -62,7 +62,7 @@ def get_device_profile(req: webob.Request) -> webob.Response:
     return webob.Response(
         json_body={
             'device_profile': {
-                **_shown(req, profile),
+                **_to_json(req, profile),
                 'created_at': str(profile['created_at']),
                 'updated_at': str(profile['updated_at']),
             }
@@ -165,7 +165,7 @@ def _stored(
     """The answer with a profile, and with what is doubtful about it."""
     for doubt in doubts:
         LOG.warning('Device profile %s: %s', profile['name'], doubt)
-    response = webob.Response(status=status, json_body=_shown(req, profile))
+    response = webob.Response(status=status, json_body=_to_json(req, profile))
     warning.add(response, doubts)
     return response
 
@@ -179,7 +179,7 @@ def _delete(value: str) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(
+def _to_json(
     req: webob.Request,
     profile: device_profile_db.DeviceProfileRow,
 ) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from nova_accel.model.fleet import host_drain
 def list_drains(req: webob.Request) -> webob.Response:
     request.authorize(req)
     return webob.Response(
-        json_body={'drains': [_shown(row) for row in draining.get_all()]}
+        json_body={'drains': [_to_json(row) for row in draining.get_all()]}
     )
 
 
@@ -57,10 +57,12 @@ def end_drain(req: webob.Request) -> webob.Response:
 
 
 def _answer(hostname: str) -> webob.Response:
-    return webob.Response(json_body={'drain': _shown(draining.get(hostname))})
+    return webob.Response(
+        json_body={'drain': _to_json(draining.get(hostname))}
+    )
 
 
-def _shown(row: draining.DrainRow) -> dict[str, Any]:
+def _to_json(row: draining.DrainRow) -> dict[str, Any]:
     return {
         'hostname': row['hostname'],
         'reason': row['reason'],

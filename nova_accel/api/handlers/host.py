@@ -16,9 +16,9 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel.api import request
-from nova_accel.api.compute import stocking
+from nova_accel.api.compute import region_stocking
 from nova_accel.api.notifications import programming_notification
-from nova_accel.db import cleaning
+from nova_accel.db import cleaning_results
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
@@ -47,11 +47,11 @@ def report(req: webob.Request) -> webob.Response:
         others=body.get('others'),
         findings=body.get('findings', ()),
     )
-    stocking.order()
+    region_stocking.order()
     if orders is None:
         return webob.Response(status=204, content_type=None)
     return webob.Response(
-        json_body={'orders': stocking.added(hostname, orders).to_dict()}
+        json_body={'orders': region_stocking.added(hostname, orders).to_dict()}
     )
 
 
@@ -65,7 +65,7 @@ def set_cleaning(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'both cleaned and failed: {", ".join(sorted(both))}'
         )
-    cleaning.note(
+    cleaning_results.note(
         hostname, body['cleaned'], body['failed'], int(body['revision'])
     )
     return webob.Response(status=204, content_type=None)

@@ -37,7 +37,7 @@ _MAX_BYTES = 768 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
-class _Asked:
+class _Query:
     """Which hosts a client asks for."""
 
     limit: int
@@ -49,7 +49,7 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
     """Which providers could serve its groups, and why others cannot."""
     request.authorize(req)
     profile = device_profile_handler.find(req)
-    asked = _asked(req)
+    asked = _read_query(req)
     groups = device_profile.parse_groups(profile['groups'])
     hostnames, units = explanation_db.get_page(
         {name for group in groups for name in group.resources},
@@ -57,7 +57,7 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
         asked.after,
         asked.hostname,
     )
-    shown, last = _shown(
+    shown, last = _to_json(
         profile['groups'],
         groups,
         hostnames,
@@ -82,17 +82,17 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
     return webob.Response(json_body=body)
 
 
-def _asked(req: webob.Request) -> _Asked:
+def _read_query(req: webob.Request) -> _Query:
     """:raises InvalidRequest: names what is wrong."""
     arguments = request.query(req)
-    return _Asked(
+    return _Query(
         paging_model.parse_limit(arguments.get('limit', str(_HOSTS))),
         arguments.get('marker'),
         arguments.get('hostname'),
     )
 
 
-def _shown(
+def _to_json(
     raw: Sequence[Mapping[str, str]],
     groups: Sequence[device_profile.Group],
     hostnames: Iterable[str],

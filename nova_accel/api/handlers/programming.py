@@ -30,11 +30,11 @@ def list_programmings(req: webob.Request) -> webob.Response:
         'programmings',
         'programmings',
         programming_db.get_all(query.page, **query.filters),
-        _shown,
+        _to_json,
     )
 
 
-def _shown(row: programming_db.ProgrammingRow) -> dict[str, Any]:
+def _to_json(row: programming_db.ProgrammingRow) -> dict[str, Any]:
     started_at, finished_at = row['started_at'], row['finished_at']
     return {
         'uuid': row['uuid'],

@@ -59,7 +59,7 @@ class _Change:
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
 
-    def tell(self, phase: notifier.Phase, fault: object = None) -> None:
+    def send(self, phase: notifier.Phase, fault: object = None) -> None:
         from nova_accel.api.notifications import payloads
 
         notifier.emit(
@@ -71,19 +71,19 @@ class _Change:
             ),
         )
 
-    def tell_end(self) -> None:
+    def send_end(self) -> None:
         """Notify of the end, with the ARQs as they are then."""
         arqs = (
             [{**arq, 'state': arq_types.State.UNBOUND} for arq in self.arqs]
             if self.action == _UNBIND
             else self.arqs
         )
-        dataclasses.replace(self, arqs=arqs).tell(notifier.Phase.END)
+        dataclasses.replace(self, arqs=arqs).send(notifier.Phase.END)
 
 
 @contextlib.contextmanager
 def acquiring(
-    context: caller.Caller, request: host_arqs.Request
+    context: caller.Caller, request: host_arqs.AcquireRequest
 ) -> Iterator[Arqs]:
     """Surround an acquisition by a host; its body fills the list of ARQs."""
     bound: Arqs = []
@@ -100,19 +100,19 @@ def acquiring(
         },
         [],
     )
-    change.tell(notifier.Phase.START)
+    change.send(notifier.Phase.START)
     try:
         yield bound
     except Exception as fault:
-        change.tell(notifier.Phase.ERROR, fault)
+        change.send(notifier.Phase.ERROR, fault)
         raise
     kept = {arq['uuid'] for arq in bound}
     for replaced in _changes(
         context, _UNBIND, (arq for arq in before if arq['uuid'] not in kept)
     ):
-        replaced.tell(notifier.Phase.START)
-        replaced.tell_end()
-    dataclasses.replace(change, arqs=bound).tell_end()
+        replaced.send(notifier.Phase.START)
+        replaced.send_end()
+    dataclasses.replace(change, arqs=bound).send_end()
 
 
 @contextlib.contextmanager
@@ -139,12 +139,12 @@ def binding(
         ),
     )
     for change in changes:
-        change.tell(notifier.Phase.START)
+        change.send(notifier.Phase.START)
     try:
         yield bound
     except Exception as fault:
         for change in changes:
-            change.tell(notifier.Phase.ERROR, fault)
+            change.send(notifier.Phase.ERROR, fault)
         raise
     for change in _changes(context, _BIND, bound):
         reasons = {
@@ -153,9 +153,9 @@ def binding(
             if arq['state'] == arq_types.State.BIND_FAILED
         }
         if reasons:
-            change.tell(notifier.Phase.ERROR, '; '.join(sorted(reasons)))
+            change.send(notifier.Phase.ERROR, '; '.join(sorted(reasons)))
         else:
-            change.tell_end()
+            change.send_end()
 
 
 @contextlib.contextmanager
@@ -172,7 +172,7 @@ def unbinding(
         return
     changes = _changes(context, _UNBIND, _holding(_read(read)))
     for change in changes:
-        change.tell(notifier.Phase.START)
+        change.send(notifier.Phase.START)
     try:
         yield
     except Exception as fault:
@@ -180,12 +180,12 @@ def unbinding(
         left = {arq['uuid'] for arq in _holding(_read(read))}
         for change in changes:
             if any(arq['uuid'] in left for arq in change.arqs):
-                change.tell(notifier.Phase.ERROR, fault)
+                change.send(notifier.Phase.ERROR, fault)
             else:
-                change.tell_end()
+                change.send_end()
         raise
     for change in changes:
-        change.tell_end()
+        change.send_end()
 
 
 def _changes(

@@ -30,12 +30,12 @@ _ARQS = 'extended_accelerator_requests'
 #: Table -> what its rows are.
 _KINDS: dict[str, type[Any]] = {
     'device_profiles': snapshot.Profile,
-    'devices': snapshot.Device,
+    'devices': snapshot.CyborgDevice,
     'controlpath_ids': snapshot.ControlPath,
-    'deployables': snapshot.Deployable,
+    'deployables': snapshot.CyborgDeployable,
     'attributes': snapshot.Attribute,
     'attach_handles': snapshot.Handle,
-    _ARQS: snapshot.Arq,
+    _ARQS: snapshot.CyborgArq,
 }
 
 _BACKENDS = ('mysql', 'postgresql')

@@ -30,10 +30,12 @@ from nova_accel.model.cyborg import allocation_moves
 from nova_accel.model.cyborg import hosts
 from nova_accel.overview import parallel
 
-_Moves = Sequence[allocation_moves.Move]
+_Moves = Sequence[allocation_moves.AllocationMove]
 
 
-def consumers(providers: Iterable[hosts.Provider]) -> dict[str, set[str]]:
+def consumers(
+    providers: Iterable[hosts.CyborgProvider],
+) -> dict[str, set[str]]:
     """Consumer -> the providers that it has something of."""
     found: dict[str, set[str]] = collections.defaultdict(set)
     for rp_uuid, of_provider in parallel.ask(
@@ -88,7 +90,7 @@ def _moved(
     }
 
 
-def empty(providers: Iterable[hosts.Provider]) -> int:
+def empty(providers: Iterable[hosts.CyborgProvider]) -> int:
     """Take away what Cyborg's providers offer.
 
     :returns: how many offered something
@@ -97,7 +99,9 @@ def empty(providers: Iterable[hosts.Provider]) -> int:
     return _set_inventories(providers, lambda provider: {})
 
 
-def fill(providers: Iterable[hosts.Provider], is_disabled_kept: bool) -> int:
+def fill(
+    providers: Iterable[hosts.CyborgProvider], is_disabled_kept: bool
+) -> int:
     """Let Cyborg's providers offer again what Cyborg let them offer.
 
     :param is_disabled_kept: whether those of disabled devices offer nothing,
@@ -105,7 +109,7 @@ def fill(providers: Iterable[hosts.Provider], is_disabled_kept: bool) -> int:
     :returns: how many did not
     """
 
-    def inventories(provider: hosts.Provider) -> dict[str, Any]:
+    def inventories(provider: hosts.CyborgProvider) -> dict[str, Any]:
         reserved = is_disabled_kept and provider.is_disabled
         return {
             provider.resource_class: {
@@ -122,8 +126,8 @@ def fill(providers: Iterable[hosts.Provider], is_disabled_kept: bool) -> int:
 
 
 def _set_inventories(
-    providers: Iterable[hosts.Provider],
-    wanted: Callable[[hosts.Provider], dict[str, Any]],
+    providers: Iterable[hosts.CyborgProvider],
+    wanted: Callable[[hosts.CyborgProvider], dict[str, Any]],
 ) -> int:
     by_uuid = {provider.uuid: provider for provider in providers}
 
@@ -144,7 +148,7 @@ def _set_inventories(
     )
 
 
-def existing(providers: Iterable[hosts.Provider]) -> set[str]:
+def existing(providers: Iterable[hosts.CyborgProvider]) -> set[str]:
     """The uuids of those that Placement has."""
     found = parallel.ask(
         'Asking Placement',

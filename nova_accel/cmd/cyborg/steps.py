@@ -42,7 +42,7 @@ from nova_accel.overview import parallel
 CONF = conf.CONF
 
 
-class Result(NamedTuple):
+class StepResult(NamedTuple):
     """The outcome for one thing; ``is_done`` unless it is left as it was."""
 
     what: str
@@ -52,7 +52,7 @@ class Result(NamedTuple):
 
 def import_all(
     found: mapping.Import, is_dry: bool = False
-) -> Iterator[Result]:
+) -> Iterator[StepResult]:
     """Import what is not here yet.
 
     :param is_dry: whether it is only told
@@ -60,7 +60,7 @@ def import_all(
     known = imports.get_hosts()
     yield from _import_profiles(found.profiles, is_dry)
     for nodename in sorted(known.keys() & _nodenames(found)):
-        yield Result(
+        yield StepResult(
             f'host {nodename}',
             'has reported already'
             if known[nodename]
@@ -72,9 +72,11 @@ def import_all(
     )
     for refusal in found.refusals:
         if refusal.nodename not in known:
-            yield Result(refusal.what, f'not imported: {refusal.why}', False)
+            yield StepResult(
+                refusal.what, f'not imported: {refusal.why}', False
+            )
     for left in found.left:
-        yield Result(left.what, f'not imported: {left.why}')
+        yield StepResult(left.what, f'not imported: {left.why}')
 
 
 def _nodenames(found: mapping.Import) -> set[str]:
@@ -88,7 +90,7 @@ def _nodenames(found: mapping.Import) -> set[str]:
 
 def _import_profiles(
     profiles: Sequence[mapping.Row], is_dry: bool
-) -> Iterator[Result]:
+) -> Iterator[StepResult]:
     known = device_profile.get_all()
     groups = {row['name']: row['groups'] for row in known}
     uuids = {row['uuid']: row['name'] for row in known}
@@ -102,32 +104,32 @@ def _import_profiles(
     for row in profiles:
         what = f'device profile {row["name"]}'
         if row in new:
-            yield Result(what, 'imported')
+            yield StepResult(what, 'imported')
         elif groups.get(row['name']) == row['groups']:
-            yield Result(what, 'is here already')
+            yield StepResult(what, 'is here already')
         else:
             other = (
                 'a profile of that name is here, with other groups'
                 if row['name'] in groups
                 else f'its uuid is that of profile {uuids[row["uuid"]]}'
             )
-            yield Result(what, f'not imported: {other}', False)
+            yield StepResult(what, f'not imported: {other}', False)
 
 
 def _import_hosts(
-    found: Sequence[mapping.Host], is_dry: bool
-) -> Iterator[Result]:
+    found: Sequence[mapping.MappedHost], is_dry: bool
+) -> Iterator[StepResult]:
     for each in parallel.one_by_one('Importing hosts', found):
         if not is_dry:
             imports.add_host(each)
-        yield Result(
+        yield StepResult(
             f'host {each.node.nodename}',
             f'imported: {len(each.devices)} devices, {len(each.handles)} '
             f'attach handles, {len(each.arqs)} ARQs',
         )
 
 
-def switch(origin: hosts.Origin) -> Iterator[Result]:
+def switch(origin: hosts.Origin) -> Iterator[StepResult]:
     """Move the allocations of a host that has reported to its providers.
 
     :raises NotFound: it is not imported
@@ -137,7 +139,7 @@ def switch(origin: hosts.Origin) -> Iterator[Result]:
     nodename = origin.node.nodename
     _check_reported(nodename)
     held = {row['uuid']: row for row in imports.get_held(nodename)}
-    moves: dict[str, list[allocation_moves.Move]] = {}
+    moves: dict[str, list[allocation_moves.AllocationMove]] = {}
     told = set()
     for uuid, claim in origin.claims.items():
         unit = held.get(uuid)
@@ -145,7 +147,7 @@ def switch(origin: hosts.Origin) -> Iterator[Result]:
             continue
         if not unit['is_reported']:
             told.add(claim.instance_uuid)
-            yield Result(
+            yield StepResult(
                 f'server {claim.instance_uuid}',
                 f'host {nodename} does not report the device of its ARQ '
                 f'{uuid}: add a line to [nova_accel] device_spec, and restart '
@@ -154,19 +156,19 @@ def switch(origin: hosts.Origin) -> Iterator[Result]:
             )
             continue
         moves.setdefault(claim.instance_uuid, []).append(
-            allocation_moves.Move(_claimed(claim), _unit(unit))
+            allocation_moves.AllocationMove(_claimed(claim), _unit(unit))
         )
     yield from _move(moves)
     left = placement.consumers(origin.providers)
     if not left:
         emptied = placement.empty(origin.providers)
-        yield Result(
+        yield StepResult(
             f'host {nodename}',
             f'has no allocation of Cyborg\'s any more; {emptied} of Cyborg\'s '
             'providers emptied',
         )
     for consumer in sorted(left.keys() - moves.keys() - told):
-        yield Result(
+        yield StepResult(
             f'consumer {consumer}',
             f'has something of Cyborg\'s providers on host {nodename}, and no '
             'ARQ there: if it is a migration, repeat this when that has '
@@ -177,7 +179,7 @@ def switch(origin: hosts.Origin) -> Iterator[Result]:
 
 def undo(
     origin: hosts.Origin, cyborg: cyborg_database.CyborgDatabase
-) -> Iterator[Result]:
+) -> Iterator[StepResult]:
     """Give a host back to Cyborg, as if it had never been imported.
 
     Our rows go last: they say which servers are still there.
@@ -189,7 +191,7 @@ def undo(
     nodename = origin.node.nodename
     known = imports.get_hosts()
     if nodename not in known:
-        yield Result(f'host {nodename}', 'is not imported')
+        yield StepResult(f'host {nodename}', 'is not imported')
         return
     silence_s = CONF.nova_accel.host_silence_s
     node_uuid = host_db.get_silent_node(nodename, silence_s)
@@ -197,12 +199,12 @@ def undo(
     _check_returnable(origin, held)
     if known[nodename]:
         _check_providers(origin)
-    moves: dict[str, list[allocation_moves.Move]] = {}
+    moves: dict[str, list[allocation_moves.AllocationMove]] = {}
     for unit in held:
         claim = origin.claims.get(unit['uuid'])
         if claim is not None and unit['is_reported']:
             moves.setdefault(claim.instance_uuid, []).append(
-                allocation_moves.Move(_unit(unit), _claimed(claim))
+                allocation_moves.AllocationMove(_unit(unit), _claimed(claim))
             )
     if known[nodename]:
         placement.fill(origin.providers, is_disabled_kept=False)
@@ -215,7 +217,7 @@ def undo(
     uuids = {unit['uuid'] for unit in held}
     deleted = cyborg.delete_arqs(origin.arqs - uuids)
     imports.remove_host(nodename, uuids, silence_s)
-    yield Result(
+    yield StepResult(
         f'host {nodename}',
         f'is Cyborg\'s again, with {len(held)} ARQs; {deleted} of servers '
         'that were deleted since are deleted there, too. On the host, delete '
@@ -223,7 +225,7 @@ def undo(
     )
 
 
-def finish(origins: Mapping[str, hosts.Origin]) -> Iterator[Result]:
+def finish(origins: Mapping[str, hosts.Origin]) -> Iterator[StepResult]:
     """Delete Cyborg's providers, if nobody has anything of them.
 
     :raises Conflict: somebody has; nothing is deleted
@@ -250,21 +252,23 @@ def finish(origins: Mapping[str, hosts.Origin]) -> Iterator[Result]:
             f'providers on hosts {", ".join(names)}: switch these hosts first'
         )
     placement.delete(present)
-    yield Result('Placement', f'{len(present)} of Cyborg\'s providers deleted')
+    yield StepResult(
+        'Placement', f'{len(present)} of Cyborg\'s providers deleted'
+    )
     for origin in origins.values():
         if present.intersection(each.uuid for each in origin.providers):
-            yield Result(
+            yield StepResult(
                 f'host {origin.node.nodename}',
                 'let its nova-compute forget Cyborg\'s providers: send '
                 f'SIGHUP to it on {origin.node.service_host}, or restart it',
             )
 
 
-def remove_profiles(profiles: Sequence[mapping.Row]) -> Iterator[Result]:
+def remove_profiles(profiles: Sequence[mapping.Row]) -> Iterator[StepResult]:
     """Delete the imported profiles if no host is left."""
     removed = imports.remove_profiles(profiles)
     if removed:
-        yield Result(
+        yield StepResult(
             'device profiles', f'{removed} deleted, because no host is left'
         )
 
@@ -326,21 +330,21 @@ def _check_providers(origin: hosts.Origin) -> None:
 
 
 def _move(
-    moves: Mapping[str, Sequence[allocation_moves.Move]],
-) -> Iterator[Result]:
+    moves: Mapping[str, Sequence[allocation_moves.AllocationMove]],
+) -> Iterator[StepResult]:
     """The consumers that could not be moved."""
     for consumer, why in placement.move(moves).items():
-        yield Result(
+        yield StepResult(
             f'server {consumer}', f'its allocation is not moved: {why}', False
         )
 
 
-def _claimed(claim: hosts.Claim) -> allocation_moves.Unit:
-    return allocation_moves.Unit(claim.rp_uuid, claim.resource_class)
+def _claimed(claim: hosts.Claim) -> allocation_moves.MovedUnit:
+    return allocation_moves.MovedUnit(claim.rp_uuid, claim.resource_class)
 
 
-def _unit(held: imports.HeldArq) -> allocation_moves.Unit:
-    return allocation_moves.Unit(
+def _unit(held: imports.HeldArq) -> allocation_moves.MovedUnit:
+    return allocation_moves.MovedUnit(
         held['rp_uuid'] or '', held['resource_class'] or ''
     )
 

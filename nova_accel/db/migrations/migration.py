@@ -46,8 +46,8 @@ def sync(version: str = 'head') -> None:
     """Run the steps up to the version that are not done yet.
 
     A step that was interrupted is run again, see
-    :mod:`nova_accel.db.migrations.steps`. If another process does the same,
-    this one waits for it.
+    :mod:`nova_accel.db.migrations.operations`. If another process does the
+    same, this one waits for it.
 
     :raises InvalidRequest: there is no such version
     :raises ServiceUnavailable: the database cannot be used, or others did not

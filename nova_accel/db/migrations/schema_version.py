@@ -22,7 +22,7 @@ from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
 from nova_accel.db.sql import engine
-from nova_accel.db.sql import limits
+from nova_accel.db.sql import time_limits
 
 LOG = logging.getLogger(__name__)
 
@@ -55,11 +55,11 @@ def check_not_older() -> None:
 
     :raises ConfigurationError: the schema is older, or there is none
     """
-    limits_of = limits.of_api()
+    limits_of = time_limits.of_api()
     own = sa.create_engine(
-        limits.of_driver(engine.url(), limits_of), poolclass=sa.NullPool
+        time_limits.of_driver(engine.url(), limits_of), poolclass=sa.NullPool
     )
-    limits.set_up(own, limits_of)
+    time_limits.set_up(own, limits_of)
     try:
         with own.connect() as connection:
             found = read(connection)

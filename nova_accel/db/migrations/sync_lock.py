@@ -14,7 +14,7 @@
 
 Deployment tools run the command on each controller at the same time. The
 transaction has a connection of its own, without the limits of the others
-(:mod:`nova_accel.db.sql.limits`), as a step on large tables takes long.
+(:mod:`nova_accel.db.sql.time_limits`), as a step on large tables takes long.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.sql import faults
-from nova_accel.db.sql import limits
+from nova_accel.db.sql import time_limits
 
 #: How many seconds to wait for another one to end.
 WAIT_S = 60
@@ -62,7 +62,7 @@ def alone(url: sa.URL) -> Iterator[sa.Connection]:
 def _check_answers(url: sa.URL) -> None:
     """:raises SQLAlchemyError: the server does not answer in time."""
     limited = sa.create_engine(
-        limits.of_driver(url, limits.of_api()), poolclass=sa.NullPool
+        time_limits.of_driver(url, time_limits.of_api()), poolclass=sa.NullPool
     )
     with limited.connect() as connection:
         connection.scalar(sa.select(1))

@@ -30,7 +30,7 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import per_row
@@ -440,7 +440,7 @@ def not_found(uuid: str) -> exceptions.NotFound:
 
 def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
     """Delete ARQs and free what they hold."""
-    attach_handle.give_back(connection, uuids)
+    handle_rows.give_back(connection, uuids)
     connection.execute(
         _deleting(len(uuids)), per_row.keys(_TABLE.c.uuid, uuids)
     )

@@ -27,8 +27,8 @@ from nova_accel import reason
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import per_row
 from nova_accel.db.sql import engine
-from nova_accel.db.sql import limits
 from nova_accel.db.sql import schema
+from nova_accel.db.sql import time_limits
 from nova_accel.model import arq_types
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import handle_stock
@@ -126,7 +126,7 @@ def write(
     :raises Conflict: other bindings were first
     """
     places = _places(rows, bindings)
-    bind_ms = limits.taken_ms()
+    bind_ms = time_limits.taken_ms()
     _place(
         connection,
         arq_types.State.BOUND,
@@ -141,7 +141,7 @@ def write(
         [
             {
                 **places[uuid],
-                'reason': reason.told(fault.summary),
+                'reason': reason.sanitize(fault.summary),
                 'bind_ms': bind_ms,
             }
             for uuid, fault in failed.items()

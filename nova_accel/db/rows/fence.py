@@ -126,7 +126,7 @@ def forget_old(connection: sa.Connection, hostname: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Known:
+class KnownBinding:
     """The known attempts at a binding, and for its instance on the host.
 
     ``attempt`` is the newest at this role, None if there was none;
@@ -138,7 +138,9 @@ class Known:
     newest: int
 
 
-def stale(key: Key, attempt: int, known: Known) -> exceptions.StaleAttempt:
+def stale(
+    key: Key, attempt: int, known: KnownBinding
+) -> exceptions.StaleAttempt:
     """The fault for an attempt that must not take anything."""
     instance_uuid, hostname, role = key
     is_released = ' and released' if known.is_released else ''
@@ -150,7 +152,7 @@ def stale(key: Key, attempt: int, known: Known) -> exceptions.StaleAttempt:
     )
 
 
-def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:
+def _lock(connection: sa.Connection, key: Key, attempt: int) -> KnownBinding:
     """:raises FarAttempt: no host can have counted so far"""
     instance_uuid, hostname, role = key
     rows = {
@@ -175,8 +177,8 @@ def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:
         )
     own = rows.get(role)
     if own is None:
-        return Known(None, False, newest)
-    return Known(own.attempt, own.released_at is not None, newest)
+        return KnownBinding(None, False, newest)
+    return KnownBinding(own.attempt, own.released_at is not None, newest)
 
 
 def _insert(

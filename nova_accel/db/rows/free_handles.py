@@ -152,7 +152,7 @@ def read(
     connection: sa.Connection,
     wanted: Collection[handle_stock.Slot],
     numa_nodes: Iterable[int] = (),
-) -> handle_stock.Stock:
+) -> handle_stock.HandleStock:
     """The free handles of the providers; reasons too if there are too few.
 
     :param wanted: a slot for each handle
@@ -180,22 +180,22 @@ def read(
     )
     policies = CONF.nova_accel.unit_policies
     near = free_units.nodes_of(numa_nodes)
-    found = handle_stock.Stock(kinds, {}, quiet, policies, near)
+    found = handle_stock.HandleStock(kinds, {}, quiet, policies, near)
     found.check_providers(amounts)
     if all(found.free(slot) >= amount for slot, amount in amounts.items()):
         return found
     unusable = _unusable(connection.execute(_not_taken(*size), places))
-    return handle_stock.Stock(kinds, unusable, quiet, policies, near)
+    return handle_stock.HandleStock(kinds, unusable, quiet, policies, near)
 
 
 def _kinds(
     rows: Iterable[sa.Row[Any]],
 ) -> tuple[
-    dict[handle_stock.Slot, list[handle_stock.Kind]],
+    dict[handle_stock.Slot, list[handle_stock.HandleKind]],
     dict[str, datetime.timedelta],
 ]:
     """:param rows: as :func:`_free` selects them"""
-    found: dict[handle_stock.Slot, dict[str, handle_stock.Kind]] = {}
+    found: dict[handle_stock.Slot, dict[str, handle_stock.HandleKind]] = {}
     quiet: dict[str, datetime.timedelta] = {}
     for row in rows:
         slot = handle_stock.Slot(row.hostname, row.rp_uuid, row.resource_class)
@@ -203,7 +203,7 @@ def _kinds(
         name = f'{row.numa_node} {row.bitstream_id} {row.card}'
         kinds = found.setdefault(slot, {})
         if name not in kinds:
-            kinds[name] = handle_stock.Kind(
+            kinds[name] = handle_stock.HandleKind(
                 free_units.FreeUnits(
                     f'{slot.resource_class} {name}',
                     slot.rp_uuid,
@@ -223,8 +223,8 @@ def _kinds(
 
 
 def _shuffled(
-    kinds: Mapping[str, handle_stock.Kind],
-) -> list[handle_stock.Kind]:
+    kinds: Mapping[str, handle_stock.HandleKind],
+) -> list[handle_stock.HandleKind]:
     """Shuffle: each transaction chooses another of equally good kinds."""
     result = list(kinds.values())
     _RANDOM.shuffle(result)

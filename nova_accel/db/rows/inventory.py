@@ -26,7 +26,7 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
@@ -80,13 +80,13 @@ def replace(
     gone = {
         table: present[table].keys() - wanted[table].keys() for table in wanted
     }
-    gone[_HANDLES] |= _let_heirs_follow(
+    gone[_HANDLES] |= _give_to_heirs(
         connection, hostname, known, wanted, present, gone, others is None
     )
     _remove(connection, {table: list(gone[table]) for table in gone})
 
 
-def _let_heirs_follow(
+def _give_to_heirs(
     connection: sa.Connection,
     hostname: str,
     known: Mapping[sa.Table, reported_rows.Rows],
@@ -111,9 +111,7 @@ def _let_heirs_follow(
         )
     renamed = renamed_handles.find(known[_HANDLES] | stale, stale)
     are_renamed = renamed_handles.let_arqs_go_over(connection, renamed)
-    renamed_devices.let_heirs_be_disabled(
-        connection, hostname, known, gone[_DEVICES]
-    )
+    renamed_devices.disable_heirs(connection, hostname, known, gone[_DEVICES])
     if (
         are_renamed
         or _differ(wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid')
@@ -151,7 +149,7 @@ def _status_of_new(
     if new and connection.scalar(
         sa.select(_HOSTS.c.drained_at).where(_HOSTS.c.hostname == hostname)
     ):
-        host_orders.next_revision(connection, hostname)
+        order_rows.next_revision(connection, hostname)
         return {'status': hardware.Status.MAINTAINING, 'is_drained': True}
     return {'status': hardware.Status.ENABLED, 'is_drained': False}
 
@@ -179,7 +177,7 @@ def _put_handles(
         connection, hostname, wanted[_HANDLES], present[_HANDLES]
     )
     since = (
-        host_orders.next_revision(connection, hostname)
+        order_rows.next_revision(connection, hostname)
         if unclean or soiled or replaced
         else None
     )
@@ -196,8 +194,8 @@ def _put_handles(
             {'unclean_since': since if is_unclean else None},
             {},
         )
-    _soil(connection, soiled, since)
-    _soil_replaced(connection, replaced, since)
+    _mark_unclean(connection, soiled, since)
+    _mark_replaced_unclean(connection, replaced, since)
 
 
 def _present(
@@ -330,7 +328,7 @@ def _unclean(
     }
 
 
-def _soil(
+def _mark_unclean(
     connection: sa.Connection,
     deployable_uuids: Collection[str],
     since: int | None,
@@ -352,7 +350,7 @@ def _soil(
         )
 
 
-def _soil_replaced(
+def _mark_replaced_unclean(
     connection: sa.Connection, handle_uuids: Collection[str], since: int | None
 ) -> None:
     """Mark free handles that are of another device now as unclean.

@@ -34,7 +34,7 @@ _HOSTS = schema.HOSTS
 _OF_DEPLOYABLES = _DEPLOYABLES.join(_DEVICES)
 
 
-class _Claim(NamedTuple):
+class _HostClaim(NamedTuple):
     """The uuids of one kind of thing that a report names.
 
     ``column`` and ``owner``, both of ``source``, have the uuid of each such
@@ -87,31 +87,31 @@ def check(
 
 def _claims(
     node_uuid: str, wanted: Mapping[sa.Table, reported_rows.Rows]
-) -> Iterator[_Claim]:
+) -> Iterator[_HostClaim]:
     providers = {row['rp_uuid'] for row in wanted[_DEPLOYABLES].values()}
     # No provider is the compute node of another host, either.
-    yield _Claim(
+    yield _HostClaim(
         'compute node',
         _HOSTS.c.node_uuid,
         _HOSTS.c.hostname,
         _HOSTS,
         {node_uuid, *providers},
     )
-    yield _Claim(
+    yield _HostClaim(
         'device',
         _DEVICES.c.uuid,
         _DEVICES.c.hostname,
         _DEVICES,
         wanted[_DEVICES],
     )
-    yield _Claim(
+    yield _HostClaim(
         'resource provider',
         _DEPLOYABLES.c.rp_uuid,
         _DEVICES.c.hostname,
         _OF_DEPLOYABLES,
         providers,
     )
-    yield _Claim(
+    yield _HostClaim(
         'attach handle',
         _HANDLES.c.uuid,
         _DEVICES.c.hostname,

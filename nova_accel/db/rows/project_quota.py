@@ -74,7 +74,7 @@ def check(
     quota.check(
         limits,
         {
-            row.resource_class: quota.Held(row.total, int(row.by_server))
+            row.resource_class: quota.Usage(row.total, int(row.by_server))
             for row in found
         },
         wanted,

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
@@ -33,7 +33,7 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 
-def let_heirs_be_disabled(
+def disable_heirs(
     connection: sa.Connection,
     hostname: str,
     known: Mapping[sa.Table, reported_rows.Rows],
@@ -69,7 +69,7 @@ def let_heirs_be_disabled(
             .where(_DEVICES.c.uuid.in_(list(uuids)))
             .values(status=status, updated_at=schema.now())
         )
-    host_orders.next_revision(connection, hostname)
+    order_rows.next_revision(connection, hostname)
 
 
 def _heirs(

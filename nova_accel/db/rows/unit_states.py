@@ -25,7 +25,7 @@ from nova_accel.model.units import unit_state
 _HANDLES = schema.ATTACH_HANDLES
 _DEVICES = schema.DEVICES
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 _COLUMNS: dict[str, sa.ColumnElement[Any]] = {
     'is_present': _HANDLES.c.present,
@@ -48,7 +48,7 @@ OF_DEVICE = (_State.DISABLED, _State.FAULTY)
 _OF_HANDLE = (_State.USED, _State.BEING_CLEANED, _State.GONE)
 
 
-def is_in(state: unit_state.State) -> sa.ColumnElement[bool]:
+def is_in(state: unit_state.UnitState) -> sa.ColumnElement[bool]:
     """Whether a unit is in a stored state, among others."""
     return sa.and_(
         *(sa.not_(_is_good(field)) for field in unit_state.MEANINGS[state].bad)

@@ -18,7 +18,7 @@ waited for another one sees its changes. SQLite has one writer at a time.
 A transaction is begun again in three cases: it waited longer than
 ``lock_wait_s`` for another one, its connection was lost before the end, or a
 Galera cluster refused its COMMIT because another node was first. This goes on
-until ``deadline_s`` have passed (:mod:`nova_accel.db.sql.limits`).
+until ``deadline_s`` have passed (:mod:`nova_accel.db.sql.time_limits`).
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ from nova_accel import exceptions
 from nova_accel.conf import database as database_conf
 from nova_accel.db.sql import database_url
 from nova_accel.db.sql import faults
-from nova_accel.db.sql import limits
+from nova_accel.db.sql import time_limits
 
 CONF = conf.CONF
 
@@ -91,9 +91,9 @@ def url() -> sa.URL:
         raise exceptions.ConfigurationError(
             f'{option} is not the URL of a database whose driver is installed'
         ) from None
-    if backend not in limits.BACKENDS:
+    if backend not in time_limits.BACKENDS:
         raise exceptions.ConfigurationError(
-            f'{option} must be one of {", ".join(limits.BACKENDS)}'
+            f'{option} must be one of {", ".join(time_limits.BACKENDS)}'
         )
     if backend == 'mysql':
         # oslo.db's default is MySQL's three-byte utf8, which cannot hold all
@@ -114,7 +114,7 @@ def manager() -> Any:
 
     ``cache_clear`` makes the next use read the configuration again.
     """
-    return _made(limits.of_api())
+    return _made(time_limits.of_api())
 
 
 @functools.cache
@@ -125,19 +125,19 @@ def brief_manager() -> Any:
     """
     if url().get_backend_name() == 'sqlite':
         return manager()
-    return _made(limits.of_scheduler())
+    return _made(time_limits.of_scheduler())
 
 
 def _manager() -> Any:
-    return brief_manager() if limits.is_brief() else manager()
+    return brief_manager() if time_limits.is_brief() else manager()
 
 
-def _made(limits_of: limits.Limits) -> Any:
-    limited = limits.of_driver(url(), limits_of)
+def _made(limits_of: time_limits.Limits) -> Any:
+    limited = time_limits.of_driver(url(), limits_of)
     context_manager = enginefacade.transaction_context()
     context_manager.configure(
         **{
-            **limits.of_pool(limited, limits_of),
+            **time_limits.of_pool(limited, limits_of),
             **{
                 option.name: CONF.nova_accel_database[option.name]
                 for option in database_conf.DATABASE_OPTS
@@ -158,9 +158,9 @@ def _made(limits_of: limits.Limits) -> Any:
     return context_manager
 
 
-def _prepare(limits_of: limits.Limits, engine: sa.Engine) -> None:
+def _prepare(limits_of: time_limits.Limits, engine: sa.Engine) -> None:
     # These come first, since the next listener may wait.
-    limits.set_up(engine, limits_of)
+    time_limits.set_up(engine, limits_of)
 
     @sa.event.listens_for(engine, 'connect')
     def set_up(connection: Any, record: Any) -> None:
@@ -181,7 +181,7 @@ def _prepare(limits_of: limits.Limits, engine: sa.Engine) -> None:
 
 def brief() -> contextlib.AbstractContextManager[None]:
     """Let the transactions of the body wait as long as nova-scheduler may."""
-    return limits.brief()
+    return time_limits.brief()
 
 
 def forget() -> None:
@@ -190,7 +190,7 @@ def forget() -> None:
         if made.cache_info().currsize:
             made().dispose_pool()
         made.cache_clear()
-    limits.forget()
+    time_limits.forget()
 
 
 @contextlib.contextmanager
@@ -201,7 +201,7 @@ def reader() -> Iterator[sa.Connection]:
         ServiceUnavailable in the end
     :raises ServiceUnavailable: the database cannot be used
     """
-    limits.check()
+    time_limits.check()
     with (
         _translated(),
         _manager().reader.get_engine().connect() as connection,
@@ -220,7 +220,7 @@ def writer() -> Iterator[sa.Connection]:
         COMMIT, so that nobody knows whether the changes are stored
     :raises InvalidRequest: a value does not fit its column
     """
-    limits.check()
+    time_limits.check()
     with _translated(), _manager().writer.get_engine().begin() as connection:
         if connection.dialect.name == 'sqlite':
             # oslo.db begins a transaction for reading. If it reads first, it
@@ -275,7 +275,7 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     gets ``fault``.
 
     The whole call has a deadline, see
-    :func:`nova_accel.db.sql.limits.deadline`.
+    :func:`nova_accel.db.sql.time_limits.deadline`.
 
     :raises ServiceUnavailable: other transactions won every time, or the
         database cannot be used
@@ -292,7 +292,7 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
-            with limits.deadline():
+            with time_limits.deadline():
                 result: _R = attempt(*args, **kwargs)
             return result
         except (db_exc.DBDeadlock, sa_exc.OperationalError) as fault:

@@ -296,8 +296,8 @@ STOCK_ORDERS = _table(
 
 #: When one of the API's processes last did what only one of them does at a
 #: time, by the database's clock.
-TURNS = _table(
-    'turns',
+LEASES = _table(
+    'leases',
     sa.Column('name', sa.String(64), nullable=False, unique=True),
     sa.Column('taken_at', utc_datetime.UtcDateTime, nullable=False),
 )

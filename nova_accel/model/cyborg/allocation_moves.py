@@ -23,22 +23,22 @@ from nova_accel import exceptions
 Amounts = Mapping[str, Mapping[str, int]]
 
 
-class Unit(NamedTuple):
+class MovedUnit(NamedTuple):
     """One unit of a provider."""
 
     rp_uuid: str
     resource_class: str
 
 
-class Move(NamedTuple):
+class AllocationMove(NamedTuple):
     """One unit that goes from its provider to another."""
 
-    source: Unit
-    target: Unit
+    source: MovedUnit
+    target: MovedUnit
 
 
 def moved(
-    allocated: Amounts, moves: Iterable[Move]
+    allocated: Amounts, moves: Iterable[AllocationMove]
 ) -> dict[str, dict[str, int]]:
     """The allocations of a consumer after the moves.
 
@@ -50,7 +50,7 @@ def moved(
     """
     amounts = collections.Counter(
         {
-            Unit(rp_uuid, resource_class): amount
+            MovedUnit(rp_uuid, resource_class): amount
             for rp_uuid, of_provider in allocated.items()
             for resource_class, amount in of_provider.items()
         }

@@ -28,7 +28,7 @@ from nova_accel.model import naming
 from nova_accel.model.cyborg import cyborg_texts
 
 
-class Unit(NamedTuple):
+class LineUnit(NamedTuple):
     """A unit that Cyborg hands out, in the texts of its columns."""
 
     traits: tuple[str, ...]
@@ -53,7 +53,7 @@ _DRIVERS: Mapping[str, Mapping[str | None, str]] = {
 }
 
 
-def write(units: Iterable[Unit]) -> tuple[str, ...]:
+def write(units: Iterable[LineUnit]) -> tuple[str, ...]:
     """The lines of a host, in the order of addresses, each once.
 
     A unit that is no PCI function and no mediated device has none.

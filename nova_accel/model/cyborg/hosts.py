@@ -24,7 +24,7 @@ from nova_accel import exceptions
 from nova_accel.model.cyborg import snapshot
 
 
-class Node(NamedTuple):
+class CyborgNode(NamedTuple):
     """One of Nova's compute nodes.
 
     ``nodename`` is Nova's name of the hypervisor, ``service_host`` its
@@ -36,14 +36,14 @@ class Node(NamedTuple):
     service_host: str
 
 
-class Part(NamedTuple):
+class CyborgPart(NamedTuple):
     """A deployable, with its device and what Cyborg knows of it.
 
     ``address`` is the device's own, as Cyborg writes it.
     """
 
-    row: snapshot.Deployable
-    device: snapshot.Device
+    row: snapshot.CyborgDeployable
+    device: snapshot.CyborgDevice
     address: str | None
     resource_class: str
     traits: tuple[str, ...]
@@ -56,9 +56,9 @@ class Rows:
     ``parts`` has them by the ids of their deployables.
     """
 
-    parts: dict[int, Part] = dataclasses.field(default_factory=dict)
+    parts: dict[int, CyborgPart] = dataclasses.field(default_factory=dict)
     handles: list[snapshot.Handle] = dataclasses.field(default_factory=list)
-    arqs: list[snapshot.Arq] = dataclasses.field(default_factory=list)
+    arqs: list[snapshot.CyborgArq] = dataclasses.field(default_factory=list)
 
 
 class Claim(NamedTuple):
@@ -69,7 +69,7 @@ class Claim(NamedTuple):
     resource_class: str
 
 
-class Provider(NamedTuple):
+class CyborgProvider(NamedTuple):
     """One of Cyborg's providers: its inventory, as Cyborg wrote it."""
 
     uuid: str
@@ -86,10 +86,10 @@ class Origin:
     those of a provider claim in Placement.
     """
 
-    node: Node
+    node: CyborgNode
     arqs: frozenset[str]
     claims: Mapping[str, Claim]
-    providers: tuple[Provider, ...]
+    providers: tuple[CyborgProvider, ...]
 
 
 def by_name(cyborg: snapshot.Snapshot) -> dict[str, Rows]:
@@ -123,7 +123,7 @@ def by_name(cyborg: snapshot.Snapshot) -> dict[str, Rows]:
     return dict(found)
 
 
-def _parts(cyborg: snapshot.Snapshot) -> Iterator[Part]:
+def _parts(cyborg: snapshot.Snapshot) -> Iterator[CyborgPart]:
     devices = {device.id: device for device in cyborg.devices}
     addresses = {
         path.device_id: path.cpid_info for path in cyborg.controlpath_ids
@@ -133,7 +133,7 @@ def _parts(cyborg: snapshot.Snapshot) -> Iterator[Part]:
         attributes[attribute.deployable_id].append(attribute)
     for row in cyborg.deployables:
         its = attributes[row.id]
-        yield Part(
+        yield CyborgPart(
             row,
             devices[row.device_id],
             addresses.get(row.device_id),
@@ -146,7 +146,7 @@ def _parts(cyborg: snapshot.Snapshot) -> Iterator[Part]:
         )
 
 
-def node_of(name: str, nodes: Iterable[Node]) -> Node:
+def node_of(name: str, nodes: Iterable[CyborgNode]) -> CyborgNode:
     """The node of a host, by Cyborg's name of it.
 
     That is the name of its nova-compute, or that of the node.
@@ -172,7 +172,7 @@ def node_of(name: str, nodes: Iterable[Node]) -> Node:
 
 
 def origins(
-    cyborg: snapshot.Snapshot, nodes: Iterable[Node]
+    cyborg: snapshot.Snapshot, nodes: Iterable[CyborgNode]
 ) -> dict[str, Origin]:
     """Nodename -> what it had in Cyborg, also for servers that are gone.
 
@@ -211,10 +211,10 @@ def _claims(rows: Rows) -> Iterator[tuple[str, Claim]]:
             )
 
 
-def _providers(parts: Iterable[Part]) -> Iterator[Provider]:
+def _providers(parts: Iterable[CyborgPart]) -> Iterator[CyborgProvider]:
     for part in parts:
         if part.row.rp_uuid is not None:
-            yield Provider(
+            yield CyborgProvider(
                 part.row.rp_uuid,
                 part.resource_class,
                 part.row.num_accelerators,

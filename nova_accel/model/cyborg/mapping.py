@@ -41,14 +41,14 @@ from nova_accel.model.profiles import device_profile
 Row = dict[str, Any]
 
 
-class Nova(NamedTuple):
+class NovaState(NamedTuple):
     """Facts that Nova knows, and Cyborg does not.
 
     ``servers`` are the existing ones of the ARQs' instances. ``flavors`` are
     the names of those that name a device profile, by its name.
     """
 
-    nodes: Sequence[hosts.Node] = ()
+    nodes: Sequence[hosts.CyborgNode] = ()
     servers: Mapping[str, nova_server.Server] = {}
     flavors: Mapping[str, Sequence[str]] = {}
 
@@ -65,7 +65,7 @@ class Refusal(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Host:
+class MappedHost:
     """The rows that are imported of one host.
 
     ``devices``, ``deployables``, ``handles`` and ``arqs`` are rows of our
@@ -73,7 +73,7 @@ class Host:
     for the host's ``[nova_accel] device_spec``.
     """
 
-    node: hosts.Node
+    node: hosts.CyborgNode
     devices: tuple[Row, ...]
     deployables: tuple[Row, ...]
     handles: tuple[Row, ...]
@@ -86,16 +86,16 @@ class Import:
     """``profiles`` are rows, too. ``left`` are ARQs that nobody needs."""
 
     profiles: tuple[Row, ...]
-    hosts: tuple[Host, ...]
+    hosts: tuple[MappedHost, ...]
     refusals: tuple[Refusal, ...]
     left: tuple[Refusal, ...]
 
 
-def read(cyborg: snapshot.Snapshot, nova: Nova) -> Import:
+def read(cyborg: snapshot.Snapshot, nova: NovaState) -> Import:
     """The outcome of an import of Cyborg's rows."""
     profiles = {row.id: row for row in cyborg.profiles}
     usable, refusals = _profiles(cyborg.profiles, nova.flavors)
-    found: dict[str, Host] = {}
+    found: dict[str, MappedHost] = {}
     for name, rows in sorted(hosts.by_name(cyborg).items()):
         nodename = None
         try:
@@ -175,7 +175,8 @@ def _words_of_profile(fault: str, flavors: Sequence[str]) -> str:
 
 
 def _left(
-    arqs: Iterable[snapshot.Arq], servers: Mapping[str, nova_server.Server]
+    arqs: Iterable[snapshot.CyborgArq],
+    servers: Mapping[str, nova_server.Server],
 ) -> Iterator[Refusal]:
     for arq in arqs:
         if arq.instance_uuid is None:
@@ -188,20 +189,20 @@ def _left(
 
 
 def _host(
-    node: hosts.Node,
+    node: hosts.CyborgNode,
     rows: hosts.Rows,
     profiles: Mapping[int, snapshot.Profile],
-    nova: Nova,
-) -> Host:
+    nova: NovaState,
+) -> MappedHost:
     """:raises Conflict: why the host cannot be imported, with the cure"""
     arqs = [arq for arq in rows.arqs if arq.instance_uuid in nova.servers]
     _check_not_busy(arqs, nova.servers)
-    held = _held(arqs)
+    held = _arqs_by_handle(arqs)
     units = [
         (handle, rows.parts[handle.deployable_id]) for handle in rows.handles
     ]
     parts = {handle.id: part for handle, part in units}
-    return Host(
+    return MappedHost(
         node,
         tuple(_device_rows(node, rows.parts.values())),
         tuple(_deployable_rows(rows.parts.values())),
@@ -216,7 +217,7 @@ def _host(
             for arq in arqs
         ),
         device_lines.write(
-            device_lines.Unit(
+            device_lines.LineUnit(
                 part.traits,
                 part.resource_class,
                 part.device.vendor,
@@ -229,7 +230,8 @@ def _host(
 
 
 def _check_not_busy(
-    arqs: Iterable[snapshot.Arq], servers: Mapping[str, nova_server.Server]
+    arqs: Iterable[snapshot.CyborgArq],
+    servers: Mapping[str, nova_server.Server],
 ) -> None:
     busy = sorted(
         {
@@ -249,9 +251,11 @@ def _check_not_busy(
         )
 
 
-def _held(arqs: Iterable[snapshot.Arq]) -> dict[int, snapshot.Arq]:
+def _arqs_by_handle(
+    arqs: Iterable[snapshot.CyborgArq],
+) -> dict[int, snapshot.CyborgArq]:
     """Handle id -> the ARQ that has it."""
-    held: dict[int, snapshot.Arq] = {}
+    held: dict[int, snapshot.CyborgArq] = {}
     for arq in arqs:
         if arq.attach_handle_id is None:
             continue
@@ -267,8 +271,8 @@ def _held(arqs: Iterable[snapshot.Arq]) -> dict[int, snapshot.Arq]:
 
 
 def _handle_rows(
-    units: Iterable[tuple[snapshot.Handle, hosts.Part]],
-    held: Mapping[int, snapshot.Arq],
+    units: Iterable[tuple[snapshot.Handle, hosts.CyborgPart]],
+    held: Mapping[int, snapshot.CyborgArq],
 ) -> Iterator[Row]:
     """The handles that are PCI functions or mediated devices."""
     for handle, part in units:
@@ -295,10 +299,10 @@ def _handle_rows(
 
 
 def _arq_row(
-    arq: snapshot.Arq,
-    node: hosts.Node,
+    arq: snapshot.CyborgArq,
+    node: hosts.CyborgNode,
     profile: snapshot.Profile,
-    part: hosts.Part | None,
+    part: hosts.CyborgPart | None,
 ) -> Row:
     group = _group(arq, profile)
     return {
@@ -319,7 +323,9 @@ def _arq_row(
     }
 
 
-def _group(arq: snapshot.Arq, profile: snapshot.Profile) -> dict[str, str]:
+def _group(
+    arq: snapshot.CyborgArq, profile: snapshot.Profile
+) -> dict[str, str]:
     """The group that an ARQ is of, even if we could not serve it."""
     try:
         groups = cyborg_texts.groups(profile.profile_json)
@@ -336,7 +342,9 @@ def _group(arq: snapshot.Arq, profile: snapshot.Profile) -> dict[str, str]:
 
 
 def _resource_class(
-    arq: snapshot.Arq, group: Mapping[str, str], part: hosts.Part | None
+    arq: snapshot.CyborgArq,
+    group: Mapping[str, str],
+    part: hosts.CyborgPart | None,
 ) -> str:
     classes = [
         key.removeprefix('resources:')
@@ -354,7 +362,7 @@ def _resource_class(
 
 
 def _device_rows(
-    node: hosts.Node, parts: Iterable[hosts.Part]
+    node: hosts.CyborgNode, parts: Iterable[hosts.CyborgPart]
 ) -> Iterator[Row]:
     for part in {part.device.id: part for part in parts}.values():
         device = part.device
@@ -378,7 +386,7 @@ def _device_rows(
         }
 
 
-def _deployable_rows(parts: Iterable[hosts.Part]) -> Iterator[Row]:
+def _deployable_rows(parts: Iterable[hosts.CyborgPart]) -> Iterator[Row]:
     for part in parts:
         yield {
             'uuid': part.row.uuid,

@@ -36,7 +36,7 @@ class Profile(NamedTuple):
     updated_at: datetime.datetime | None
 
 
-class Device(NamedTuple):
+class CyborgDevice(NamedTuple):
     """A row of ``devices``; ``hostname`` is its agent's ``[DEFAULT] host``."""
 
     id: int
@@ -58,7 +58,7 @@ class ControlPath(NamedTuple):
     cpid_info: str
 
 
-class Deployable(NamedTuple):
+class CyborgDeployable(NamedTuple):
     """A row of ``deployables``; ``rp_uuid`` is its provider in Placement."""
 
     id: int
@@ -89,7 +89,7 @@ class Handle(NamedTuple):
     attach_info: str
 
 
-class Arq(NamedTuple):
+class CyborgArq(NamedTuple):
     """A row of ``extended_accelerator_requests``."""
 
     uuid: str
@@ -109,9 +109,9 @@ class Snapshot(NamedTuple):
     """All rows, as one transaction saw them."""
 
     profiles: tuple[Profile, ...] = ()
-    devices: tuple[Device, ...] = ()
+    devices: tuple[CyborgDevice, ...] = ()
     controlpath_ids: tuple[ControlPath, ...] = ()
-    deployables: tuple[Deployable, ...] = ()
+    deployables: tuple[CyborgDeployable, ...] = ()
     attributes: tuple[Attribute, ...] = ()
     handles: tuple[Handle, ...] = ()
-    arqs: tuple[Arq, ...] = ()
+    arqs: tuple[CyborgArq, ...] = ()

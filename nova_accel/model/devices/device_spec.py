@@ -49,7 +49,7 @@ _HEX_ID = {
 }
 
 
-class Unit(enum.StrEnum):
+class UnitKind(enum.StrEnum):
     """The unit in which a device is handed out: the value of ``unit``."""
 
     FUNCTION = 'function'
@@ -240,7 +240,7 @@ SCHEMA: dict[str, Any] = {
             'pattern': r'^(?=.*[a-zA-Z0-9])[ -~]{1,200}\Z',
             'description': 'the name of a physical network, in ASCII',
         },
-        'unit': {'enum': sorted(Unit)},
+        'unit': {'enum': sorted(UnitKind)},
         # As in Nova's own [pci] device_spec.
         'live_migratable': {'enum': [False, True, 'no', 'yes']},
         # The kernel counts them in 16 bits.
@@ -276,7 +276,7 @@ _VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 Members = frozenset[pci_address.PciAddress]
 
 
-class Function(Protocol):
+class SpecFunction(Protocol):
     """The facts about a PCI function that a line may match."""
 
     @property
@@ -342,7 +342,7 @@ class DeviceSpec:
     clean_command: tuple[str, ...] = ()
     clean_bitstream: str | None = None
     physical_network: str | None = None
-    unit: Unit = Unit.FUNCTION
+    unit: UnitKind = UnitKind.FUNCTION
     sriov_numvfs: int | None = None
     live_migratable: bool | None = None
 
@@ -370,7 +370,7 @@ class DeviceSpec:
             *filter(None, [self.clean_bitstream]),
         )
 
-    def matches(self, function: Function) -> bool:
+    def matches(self, function: SpecFunction) -> bool:
         """Whether this line applies to the PCI function.
 
         If the board is not known, no line that names one applies.
@@ -412,7 +412,7 @@ def parse(
 
 
 def first_match(
-    specs: Iterable[DeviceSpec], function: Function
+    specs: Iterable[DeviceSpec], function: SpecFunction
 ) -> DeviceSpec | None:
     """The first line that applies to a PCI function, None if none does."""
     return next((spec for spec in specs if spec.matches(function)), None)
@@ -429,7 +429,7 @@ def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
     except ValueError as error:
         raise refuse(f'not JSON: {error}') from error
     faults = {
-        device_spec_faults.told(error, SCHEMA['properties'])
+        device_spec_faults.describe(error, SCHEMA['properties'])
         for error in _VALIDATOR.iter_errors(value)
     }
     if faults:
@@ -469,7 +469,7 @@ _IDS = frozenset(
 )
 
 _PARSED: Mapping[str, Callable[[Any], Any]] = {
-    'unit': Unit,
+    'unit': UnitKind,
     # JSON's 8.0 is an integer, too.
     'sriov_numvfs': int,
     'live_migratable': (True, 'yes').__contains__,

@@ -27,7 +27,7 @@ from typing import Any
 import jsonschema
 
 
-def told(
+def describe(
     error: jsonschema.ValidationError, keys: Mapping[str, Mapping[str, Any]]
 ) -> str:
     """The fault in one clause, with the key that has it.

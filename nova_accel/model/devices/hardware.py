@@ -154,9 +154,11 @@ class Device:
             'address': str(self.address),
             'driver': self.driver,
             'numa_node': self.numa_node,
-            'fault': None if self.fault is None else reason.told(self.fault),
+            'fault': None
+            if self.fault is None
+            else reason.sanitize(self.fault),
             'attributes': {
-                name: reason.told(text, MAX_ATTRIBUTE_LENGTH)
+                name: reason.sanitize(text, MAX_ATTRIBUTE_LENGTH)
                 for name, text in self.attributes.items()
             },
             'link_sets': list(self.link_sets),

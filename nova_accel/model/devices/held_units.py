@@ -30,7 +30,7 @@ from nova_accel.model.devices import programmable
 IsThere = Callable[[attach_handle.AttachHandle], bool]
 
 
-def kept(
+def keep(
     last: hardware.Device, held: Set[str], is_there: IsThere, reason: str
 ) -> hardware.Device | None:
     """A device that its driver refuses now, as it was at the last look.
@@ -72,8 +72,8 @@ def completed(
     A unit is not added if the driver offers a part of it otherwise.
 
     :param last: the device as it was at the last look
-    :param held: as for :func:`kept`
-    :param is_there: as for :func:`kept`
+    :param held: as for :func:`keep`
+    :param is_there: as for :func:`keep`
     """
     found = _with_known_regions(found, last, held)
     offered = {

@@ -26,7 +26,7 @@ from nova_accel.model.devices import subsystem as subsystems
 # The driver whose cards are managed by function 0, and used by function 1.
 _XRT = 'xrt'
 
-_Unit = device_spec.Unit
+_Unit = device_spec.UnitKind
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from nova_accel.model import finding
 from nova_accel.model.fleet import fleet_sources
 
 
-class Kind(enum.StrEnum):
+class Subject(enum.StrEnum):
     """The ways in which two sources disagree."""
 
     #: An ARQ is held for nobody.
@@ -41,10 +41,10 @@ class Kind(enum.StrEnum):
 
 
 def make(
-    kind: Kind,
+    kind: Subject,
     hostname: str | None,
     about: str,
-    units: Iterable[fleet_sources.Unit],
+    units: Iterable[fleet_sources.FleetUnit],
     words: str,
     but: str,
     cure: str,

@@ -26,7 +26,7 @@ from nova_accel.model.fleet import fleet_comparison
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 #: The order in which the states of a unit are shown. A fault comes before the
 #: server that has the unit, which is shown in any case.
@@ -47,7 +47,7 @@ _ALARMS = (
 )
 
 
-class Row(NamedTuple):
+class FleetRow(NamedTuple):
     """A unit, who has it, and what it is.
 
     A device without units has one row without ``unit``. ``state`` is the word
@@ -57,15 +57,15 @@ class Row(NamedTuple):
     a unit that is being cleaned neither.
     """
 
-    device: fleet_sources.Device
-    unit: fleet_sources.Unit | None
+    device: fleet_sources.FleetDevice
+    unit: fleet_sources.FleetUnit | None
     state: str
     why: str
     is_alarm: bool
-    server: fleet_sources.Server | None
+    server: fleet_sources.FleetServer | None
 
     @property
-    def arq(self) -> fleet_sources.Arq | None:
+    def arq(self) -> fleet_sources.FleetArq | None:
         return None if self.unit is None else self.unit.arq
 
 
@@ -77,8 +77,8 @@ class Fleet(NamedTuple):
     have found.
     """
 
-    hosts: tuple[fleet_sources.Host, ...]
-    rows: tuple[Row, ...]
+    hosts: tuple[fleet_sources.FleetHost, ...]
+    rows: tuple[FleetRow, ...]
     compared: tuple[finding.Finding, ...]
     is_placement_asked: bool
     reported: tuple[finding.Finding, ...] = ()
@@ -93,7 +93,7 @@ class Fleet(NamedTuple):
 
 def join(
     ours: fleet_sources.Ours,
-    nova: fleet_sources.Nova,
+    nova: fleet_sources.NovaReading,
     placement: fleet_sources.Placement | None = None,
 ) -> Fleet:
     """The fleet, sorted by host, device and unit.
@@ -101,14 +101,14 @@ def join(
     :param placement: None if Placement was not asked
     """
     hosts = {host.name: host for host in ours.hosts}
-    units: dict[str, list[fleet_sources.Unit]] = {}
+    units: dict[str, list[fleet_sources.FleetUnit]] = {}
     for unit in ours.units:
         units.setdefault(unit.device_uuid, []).append(unit)
     rows = []
     for device in sorted(
         ours.devices, key=lambda device: (device.hostname, device.name)
     ):
-        host = hosts.get(device.hostname) or fleet_sources.Host(
+        host = hosts.get(device.hostname) or fleet_sources.FleetHost(
             device.hostname, device.hostname, is_silent=True
         )
         rows += [
@@ -124,31 +124,35 @@ def join(
     )
 
 
-def _place(unit: fleet_sources.Unit) -> tuple[str, str, str]:
+def _place(unit: fleet_sources.FleetUnit) -> tuple[str, str, str]:
     return unit.part, unit.address, unit.uuid
 
 
 def _row(
-    device: fleet_sources.Device,
-    unit: fleet_sources.Unit,
-    host: fleet_sources.Host,
-    servers: Mapping[str, fleet_sources.Server],
-) -> Row:
+    device: fleet_sources.FleetDevice,
+    unit: fleet_sources.FleetUnit,
+    host: fleet_sources.FleetHost,
+    servers: Mapping[str, fleet_sources.FleetServer],
+) -> FleetRow:
     state, why = state_of(unit.condition, unit.arq is not None, host)
     server = None
     if unit.arq is not None and unit.arq.instance_uuid is not None:
         server = servers.get(unit.arq.instance_uuid)
-    return Row(device, unit, shown(state), why, state in _ALARMS, server)
+    return FleetRow(
+        device, unit, word_of(state), why, state in _ALARMS, server
+    )
 
 
-def shown(state: unit_state.State) -> str:
+def word_of(state: unit_state.UnitState) -> str:
     """The word of a state in the fleet."""
     return unit_state.MEANINGS[state].shown
 
 
 def state_of(
-    condition: unit_state.Condition, is_held: bool, host: fleet_sources.Host
-) -> tuple[unit_state.State, str]:
+    condition: unit_state.Condition,
+    is_held: bool,
+    host: fleet_sources.FleetHost,
+) -> tuple[unit_state.UnitState, str]:
     """The state of a unit, and more of it, empty if there is no more to say.
 
     :param is_held: whether an ARQ has it
@@ -171,14 +175,16 @@ def state_of(
     return state, why
 
 
-def _bare(device: fleet_sources.Device, host: fleet_sources.Host) -> Row:
+def _bare(
+    device: fleet_sources.FleetDevice, host: fleet_sources.FleetHost
+) -> FleetRow:
     """The row of a device of which nothing can be handed out."""
     state, why = state_of(
         unit_state.Condition(status=device.status, fault=device.fault),
         False,
         host,
     )
-    word = shown(state)
+    word = word_of(state)
     if state is _State.FREE:
-        word, why = shown(_State.HOST_SILENT), 'it has no units'
-    return Row(device, None, word, why, state in _ALARMS, None)
+        word, why = word_of(_State.HOST_SILENT), 'it has no units'
+    return FleetRow(device, None, word, why, state in _ALARMS, None)

@@ -30,16 +30,16 @@ from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.fleet import placement_comparison
 from nova_accel.model.units import unit_state
 
-Kind = disagreement.Kind
+Kind = disagreement.Subject
 
 #: How many ARQs a text names.
 _NAMED = 2
 
 #: The states of a unit that no server is given, cleaned or not.
 _NOT_OFFERED = (
-    unit_state.State.DISABLED,
-    unit_state.State.FAULTY,
-    unit_state.State.GONE,
+    unit_state.UnitState.DISABLED,
+    unit_state.UnitState.FAULTY,
+    unit_state.UnitState.GONE,
 )
 
 
@@ -49,14 +49,14 @@ class _Binding(NamedTuple):
     hostname: str
     instance_uuid: str
     role: arq_types.Role | None
-    held: list[tuple[fleet_sources.Arq, fleet_sources.Unit | None]]
+    held: list[tuple[fleet_sources.FleetArq, fleet_sources.FleetUnit | None]]
 
     @property
-    def units(self) -> list[fleet_sources.Unit]:
+    def units(self) -> list[fleet_sources.FleetUnit]:
         return [unit for _arq, unit in self.held if unit is not None]
 
     @property
-    def bare(self) -> list[fleet_sources.Arq]:
+    def bare(self) -> list[fleet_sources.FleetArq]:
         """The ARQs without a unit, or whose state says so."""
         return [
             arq
@@ -65,7 +65,7 @@ class _Binding(NamedTuple):
         ]
 
     @property
-    def gone(self) -> dict[fleet_sources.Arq, fleet_sources.Unit]:
+    def gone(self) -> dict[fleet_sources.FleetArq, fleet_sources.FleetUnit]:
         """The ARQs whose units the host does not find, with these."""
         return {
             arq: unit
@@ -76,7 +76,7 @@ class _Binding(NamedTuple):
     def find(
         self,
         kind: Kind,
-        units: Iterable[fleet_sources.Unit],
+        units: Iterable[fleet_sources.FleetUnit],
         words: str,
         but: str,
         cure: str,
@@ -89,7 +89,7 @@ class _Binding(NamedTuple):
 
 class _Comparison:
     def __init__(
-        self, ours: fleet_sources.Ours, nova: fleet_sources.Nova
+        self, ours: fleet_sources.Ours, nova: fleet_sources.NovaReading
     ) -> None:
         self._ours, self._nova = ours, nova
         self._hosts = {host.name: host for host in ours.hosts}
@@ -190,7 +190,7 @@ class _Comparison:
     def _of_passed_through(self) -> Iterator[finding.Finding]:
         """Units that Nova's own PCI tracker has given to servers, too."""
         taken: defaultdict[
-            tuple[str, str, str, str | None], list[fleet_sources.Unit]
+            tuple[str, str, str, str | None], list[fleet_sources.FleetUnit]
         ] = defaultdict(list)
         for unit in self._ours.units if self._nova.passed_through else ():
             hostname, address = self._devices[unit.device_uuid].place
@@ -222,7 +222,7 @@ class _Comparison:
     ) -> Iterator[finding.Finding]:
         """Servers whose units Placement counts differently."""
         held: defaultdict[
-            placement_comparison.Key, list[fleet_sources.Unit]
+            placement_comparison.Key, list[fleet_sources.FleetUnit]
         ] = defaultdict(list)
         told = set()
         for binding in self._bindings:
@@ -239,7 +239,7 @@ class _Comparison:
 
 def compare(
     ours: fleet_sources.Ours,
-    nova: fleet_sources.Nova,
+    nova: fleet_sources.NovaReading,
     placement: fleet_sources.Placement | None = None,
 ) -> list[finding.Finding]:
     """Where the sources disagree, sorted by kind and host.
@@ -265,7 +265,7 @@ def lasting(
     return [found for found in after if found in first]
 
 
-def _named(arqs: Iterable[fleet_sources.Arq]) -> str:
+def _named(arqs: Iterable[fleet_sources.FleetArq]) -> str:
     """Such as "ARQ 1, 2 and 3 more are"."""
     uuids = sorted(arq.uuid for arq in arqs)
     return f'ARQ {reason.some(uuids, _NAMED)} {disagreement.are(len(uuids))}'

@@ -24,7 +24,7 @@ import math
 
 from nova_accel.model.units import unit_state
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 #: How many of the newest bindings and programmings are looked at.
 RECENT = 1000
@@ -48,7 +48,7 @@ UNUSABLE = tuple(
 
 
 @dataclasses.dataclass(frozen=True)
-class Host:
+class HostNumbers:
     """A host, and when it last reported, in UTC."""
 
     hostname: str
@@ -89,7 +89,7 @@ class Numbers:
     the number of the hosts' findings of a kind, repaired or not.
     """
 
-    hosts: Sequence[Host]
+    hosts: Sequence[HostNumbers]
     units: Mapping[tuple[str, _State], int]
     devices: int
     faulty_devices: int

@@ -30,7 +30,7 @@ from nova_accel.model.fleet import host_drain
 from nova_accel.model.units import unit_state
 
 
-class Host(NamedTuple):
+class FleetHost(NamedTuple):
     """A host that has reported.
 
     ``name`` is Nova's name of the hypervisor, ``service_host`` its name in
@@ -41,7 +41,7 @@ class Host(NamedTuple):
     name: str
     service_host: str
     is_silent: bool
-    drain: host_drain.Drain | None = None
+    drain: host_drain.HostDrain | None = None
 
     @property
     def is_away(self) -> bool:
@@ -53,10 +53,10 @@ class Host(NamedTuple):
         )
 
 
-class Device(NamedTuple):
+class FleetDevice(NamedTuple):
     """A card. ``name`` is libvirt's, ``status`` what an administrator wants.
 
-    ``address`` is a PCI address in sysfs' form, as in :class:`Unit`.
+    ``address`` is a PCI address in sysfs' form, as in :class:`FleetUnit`.
     """
 
     uuid: str
@@ -74,7 +74,7 @@ class Device(NamedTuple):
         return self.hostname, self.address
 
 
-class Arq(NamedTuple):
+class FleetArq(NamedTuple):
     """An ARQ that is bound, or that holds a unit.
 
     ``hostname`` and ``instance_uuid`` are None if it is bound to nothing.
@@ -99,7 +99,7 @@ class Arq(NamedTuple):
         return None if self.role is None else arq_types.Role(self.role)
 
 
-class Unit(NamedTuple):
+class FleetUnit(NamedTuple):
     """A part of a device that one guest can get, and the ARQ that has it.
 
     ``part`` is its FPGA region, or its deployable. ``address`` is its PCI
@@ -113,11 +113,11 @@ class Unit(NamedTuple):
     rp_uuid: str
     address: str
     condition: unit_state.Condition
-    arq: Arq | None
+    arq: FleetArq | None
 
 
 @dataclasses.dataclass(frozen=True)
-class Server(nova_server.Server):
+class FleetServer(nova_server.Server):
     """A server, with what people call it.
 
     ``image`` is a uuid, empty for a server that boots from a volume.
@@ -139,10 +139,10 @@ class Ours(NamedTuple):
     ``unheld`` are the ARQs that are bound to a host and have no unit.
     """
 
-    hosts: Sequence[Host]
-    devices: Sequence[Device]
-    units: Sequence[Unit]
-    unheld: Sequence[Arq]
+    hosts: Sequence[FleetHost]
+    devices: Sequence[FleetDevice]
+    units: Sequence[FleetUnit]
+    unheld: Sequence[FleetArq]
     findings: Sequence[finding.Finding] = ()
 
     @property
@@ -156,7 +156,7 @@ class Ours(NamedTuple):
         }
 
 
-class Nova(NamedTuple):
+class NovaReading(NamedTuple):
     """Nova's databases.
 
     ``servers`` are the existing ones that were asked for. ``consumers`` are
@@ -166,12 +166,12 @@ class Nova(NamedTuple):
     has given to a server.
     """
 
-    servers: Mapping[str, Server]
+    servers: Mapping[str, FleetServer]
     consumers: Collection[str] = ()
     passed_through: Mapping[tuple[str, str], str] = {}
 
 
-class Provider(NamedTuple):
+class FleetProvider(NamedTuple):
     """A resource provider that has our trait."""
 
     uuid: str
@@ -186,7 +186,7 @@ class Placement(NamedTuple):
     provider that was asked.
     """
 
-    providers: Sequence[Provider]
+    providers: Sequence[FleetProvider]
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]]
 
     @property

@@ -28,7 +28,7 @@ _Json = dict[str, Any]
 
 #: The host has the name of a device's host, and a device has its units.
 _OF_DEVICE = tuple(
-    field for field in fleet_sources.Device._fields if field != 'hostname'
+    field for field in fleet_sources.FleetDevice._fields if field != 'hostname'
 )
 
 
@@ -77,7 +77,7 @@ def _host(
     name: str,
     service_host: str | None,
     is_silent: bool,
-    drain: host_drain.Drain | None,
+    drain: host_drain.HostDrain | None,
 ) -> _Json:
     return {
         'hostname': name,
@@ -90,14 +90,16 @@ def _host(
     }
 
 
-def _device(device: fleet_sources.Device) -> _Json:
+def _device(device: fleet_sources.FleetDevice) -> _Json:
     return {
         **{field: getattr(device, field) for field in _OF_DEVICE},
         'units': [],
     }
 
 
-def _unit(unit: fleet_sources.Unit, host: fleet_sources.Host) -> _Json:
+def _unit(
+    unit: fleet_sources.FleetUnit, host: fleet_sources.FleetHost
+) -> _Json:
     state, why = fleet.state_of(unit.condition, unit.arq is not None, host)
     return {
         'uuid': unit.uuid,
@@ -105,7 +107,7 @@ def _unit(unit: fleet_sources.Unit, host: fleet_sources.Host) -> _Json:
         'resource_class': unit.resource_class,
         'rp_uuid': unit.rp_uuid,
         'address': unit.address,
-        'state': fleet.shown(state),
+        'state': fleet.word_of(state),
         'why': why,
         'is_present': unit.condition.is_present,
         'is_clean': unit.condition.is_clean,
@@ -126,16 +128,16 @@ def from_json(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
 
 
 def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
-    reported: list[fleet_sources.Host] = []
-    devices: list[fleet_sources.Device] = []
-    units: list[fleet_sources.Unit] = []
-    unheld: list[fleet_sources.Arq] = []
+    reported: list[fleet_sources.FleetHost] = []
+    devices: list[fleet_sources.FleetDevice] = []
+    units: list[fleet_sources.FleetUnit] = []
+    unheld: list[fleet_sources.FleetArq] = []
     findings: list[finding.Finding] = []
     for host in hosts:
         name = host['hostname']
         if host['service_host'] is not None:
             reported.append(
-                fleet_sources.Host(
+                fleet_sources.FleetHost(
                     name,
                     host['service_host'],
                     host['is_silent'],
@@ -145,7 +147,7 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
                 )
             )
         for told in host['devices']:
-            device = fleet_sources.Device(
+            device = fleet_sources.FleetDevice(
                 hostname=name,
                 **{field: told[field] for field in _OF_DEVICE},
             )
@@ -162,9 +164,9 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
 
 
 def _parse_unit(
-    device: fleet_sources.Device, told: Mapping[str, Any]
-) -> fleet_sources.Unit:
-    return fleet_sources.Unit(
+    device: fleet_sources.FleetDevice, told: Mapping[str, Any]
+) -> fleet_sources.FleetUnit:
+    return fleet_sources.FleetUnit(
         told['uuid'],
         device.uuid,
         told['part'],
@@ -182,10 +184,10 @@ def _parse_unit(
     )
 
 
-def _parse_arq(told: Mapping[str, Any]) -> fleet_sources.Arq:
+def _parse_arq(told: Mapping[str, Any]) -> fleet_sources.FleetArq:
     """:raises ValueError: it has an unknown role."""
     if told['role'] is not None:
         arq_types.Role(told['role'])
-    return fleet_sources.Arq(
-        **{field: told[field] for field in fleet_sources.Arq._fields}
+    return fleet_sources.FleetArq(
+        **{field: told[field] for field in fleet_sources.FleetArq._fields}
     )

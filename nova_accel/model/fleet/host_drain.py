@@ -30,7 +30,7 @@ TIME = (
 _YEARS = range(2000, 9999)
 
 
-class Drain(NamedTuple):
+class HostDrain(NamedTuple):
     """Why a host is drained. Times are aware, in UTC.
 
     ``until`` is the end that was announced, None if there is none. An overdue
@@ -62,13 +62,13 @@ class Drain(NamedTuple):
         }
 
 
-def from_dict(value: Mapping[str, Any]) -> Drain:
-    """The reverse of :meth:`Drain.to_dict`.
+def from_dict(value: Mapping[str, Any]) -> HostDrain:
+    """The reverse of :meth:`HostDrain.to_dict`.
 
     :raises KeyError, TypeError, ValueError: the value is none.
     """
     until = value['until']
-    return Drain(
+    return HostDrain(
         value['reason'],
         None if until is None else datetime.datetime.fromisoformat(until),
         value['is_overdue'],

@@ -28,9 +28,9 @@ Key = tuple[str, str, str]
 
 def compare_counts(
     ours: fleet_sources.Ours,
-    nova: fleet_sources.Nova,
+    nova: fleet_sources.NovaReading,
     placement: fleet_sources.Placement,
-    held: Mapping[Key, Sequence[fleet_sources.Unit]],
+    held: Mapping[Key, Sequence[fleet_sources.FleetUnit]],
     told: Collection[str],
 ) -> Iterator[finding.Finding]:
     """Find consumers whose units Placement counts differently.
@@ -44,7 +44,9 @@ def compare_counts(
         for consumer, resources in consumers.items()
         for name, amount in resources.items()
     }
-    of_provider: defaultdict[str, list[fleet_sources.Unit]] = defaultdict(list)
+    of_provider: defaultdict[str, list[fleet_sources.FleetUnit]] = defaultdict(
+        list
+    )
     for unit in ours.units:
         of_provider[unit.rp_uuid].append(unit)
     hostnames = {device.uuid: device.hostname for device in ours.devices}
@@ -73,9 +75,9 @@ def compare_counts(
 def _compare_count(
     hostname: str,
     key: Key,
-    units: Sequence[fleet_sources.Unit],
+    units: Sequence[fleet_sources.FleetUnit],
     amount: int,
-    of_provider: Sequence[fleet_sources.Unit],
+    of_provider: Sequence[fleet_sources.FleetUnit],
     exists: bool,
 ) -> Iterator[finding.Finding]:
     """Compare the units of a consumer with their number in Placement.
@@ -87,7 +89,7 @@ def _compare_count(
     bound = f'{len(units)} {name} {disagreement.are(len(units))} bound'
     if amount < len(units):
         yield disagreement.make(
-            disagreement.Kind.UNCOUNTED,
+            disagreement.Subject.UNCOUNTED,
             hostname,
             consumer,
             units,
@@ -99,7 +101,7 @@ def _compare_count(
     elif amount > len(units):
         devices = {unit.device_uuid for unit in of_provider}
         yield disagreement.make(
-            disagreement.Kind.OVERCOUNTED,
+            disagreement.Subject.OVERCOUNTED,
             hostname,
             consumer,
             # Nobody knows which device of a pool is meant.
@@ -130,7 +132,7 @@ def find_nobodys(
     for provider in placement.providers:
         if provider.uuid not in known:
             yield disagreement.make(
-                disagreement.Kind.NOBODYS,
+                disagreement.Subject.NOBODYS,
                 None,
                 provider.uuid,
                 (),

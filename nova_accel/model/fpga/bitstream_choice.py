@@ -40,7 +40,7 @@ def check_fits(
 
 
 def only(
-    wanted: fpga_bitstream.Wanted,
+    wanted: fpga_bitstream.WantedBitstream,
     found: Iterable[fpga_bitstream.Bitstream],
     project_id: str | None,
     device: hardware.Device,

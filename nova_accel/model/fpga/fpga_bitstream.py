@@ -41,7 +41,7 @@ _PREFIX = 'accel:'
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class WantedBitstream:
     """A bitstream by its id, or by a function: one of the three is set.
 
     ``bitstream_id`` is the uuid of an image, ``function_id`` that of a
@@ -68,10 +68,10 @@ class Wanted:
         return bitstream.function_name == self.function_name
 
 
-def wanted(
+def read_wanted(
     group_properties: Mapping[str, str],
     image_properties: Mapping[str, Any] | None = None,
-) -> Wanted | None:
+) -> WantedBitstream | None:
     """The bitstream that a group or a server's image asks for.
 
     :param group_properties: the properties of a group, with or without
@@ -91,7 +91,7 @@ def wanted(
             },
             image_properties or {},
         )
-        for name, value in _asked(properties)
+        for name, value in _set_properties(properties)
     }
     if len(asked) > 1:
         raise exceptions.InvalidDeviceProfile(
@@ -101,10 +101,12 @@ def wanted(
                 f'{_PREFIX}{name}={value}' for name, value in sorted(asked)
             )
         )
-    return Wanted(**dict(asked)) if asked else None
+    return WantedBitstream(**dict(asked)) if asked else None
 
 
-def _asked(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _set_properties(
+    properties: Mapping[str, Any],
+) -> Iterator[tuple[str, str]]:
     for name in sorted(device_profile.PROPERTIES):
         value = str(properties.get(f'{_PREFIX}{name}') or '').strip()
         if value:

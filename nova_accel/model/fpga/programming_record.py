@@ -109,7 +109,7 @@ class Record:
             **value,
             **asker,
             'failure': (
-                None if self.failure is None else reason.told(self.failure)
+                None if self.failure is None else reason.sanitize(self.failure)
             ),
         }
 

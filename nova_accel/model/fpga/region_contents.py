@@ -39,7 +39,7 @@ class Unclean:
 
 
 @dataclasses.dataclass(frozen=True)
-class Known:
+class KnownContents:
     """The present knowledge of one region.
 
     ``contents`` are verified; None if we did not program what the region
@@ -78,7 +78,7 @@ class Known:
 
 
 @dataclasses.dataclass(frozen=True)
-class ToldType:
+class ReportedType:
     """The type that a region reported, and the traits for it."""
 
     type_uuid: str
@@ -86,7 +86,7 @@ class ToldType:
 
 
 def overlaid(
-    device: hardware.Device, known: Mapping[str, Known]
+    device: hardware.Device, known: Mapping[str, KnownContents]
 ) -> hardware.Device:
     """The device with the knowledge of its regions added.
 
@@ -141,10 +141,10 @@ def fault_key(region: str) -> str:
     return f'fault of {region}'
 
 
-def told_types(device: hardware.Device) -> dict[str, ToldType]:
+def reported_types(device: hardware.Device) -> dict[str, ReportedType]:
     """Region name -> type, for the regions that report their types."""
     return {
-        region.name: ToldType(
+        region.name: ReportedType(
             region.type_uuid,
             frozenset(
                 trait
@@ -160,7 +160,7 @@ def told_types(device: hardware.Device) -> dict[str, ToldType]:
 
 
 def remembered(
-    device: hardware.Device, told: Mapping[str, ToldType]
+    device: hardware.Device, told: Mapping[str, ReportedType]
 ) -> hardware.Device:
     """The device with remembered types where it reports none at present.
 
@@ -200,7 +200,9 @@ def remembered(
     )
 
 
-def with_shell(device: hardware.Device, shell: Known) -> hardware.Device:
+def with_shell(
+    device: hardware.Device, shell: KnownContents
+) -> hardware.Device:
     """The device with the knowledge of its shell added.
 
     If the shell is faulty, nobody can get any part of the card.
@@ -221,7 +223,7 @@ def with_shell(device: hardware.Device, shell: Known) -> hardware.Device:
 def _overlaid(
     device: hardware.Device,
     deployable: hardware.Deployable,
-    known: Known | None,
+    known: KnownContents | None,
 ) -> hardware.Deployable:
     if known is None:
         return deployable

@@ -33,7 +33,7 @@ from nova_accel.model.fpga import region_contents
 _MAX_SERVED = 64
 
 
-class Step(enum.StrEnum):
+class RegionStep(enum.StrEnum):
     """How far the programming of a region has got."""
 
     PROGRAMMING = 'programming'
@@ -61,7 +61,7 @@ class RegionEntry:
     """
 
     device: str
-    step: Step
+    step: RegionStep
     record: programming_record.Record
     sha256: str
     function_uuids: tuple[str, ...]
@@ -79,7 +79,7 @@ class RegionEntry:
     @property
     def contents(self) -> programmable.Contents | None:
         """The contents that were programmed and read back, or None."""
-        if self.step is not Step.PROGRAMMED or self.loaded is None:
+        if self.step is not RegionStep.PROGRAMMED or self.loaded is None:
             return None
         return self.contents_with(self.loaded)
 
@@ -119,11 +119,12 @@ class RegionEntry:
         """The circuit with which an instance was given the region, if any."""
         return (
             self.circuit
-            if self.step is Step.PROGRAMMED and instance_uuid in self.served
+            if self.step is RegionStep.PROGRAMMED
+            and instance_uuid in self.served
             else None
         )
 
-    def given_to(
+    def give_to(
         self,
         instance_uuid: str | None,
         bitstream: fpga_bitstream.Bitstream | None,
@@ -159,7 +160,7 @@ class RegionEntry:
             self,
             record=self.record.ended(at, failure),
             loaded=loaded,
-            step=Step.PROGRAMMED if failure is None else Step.BAD,
+            step=RegionStep.PROGRAMMED if failure is None else RegionStep.BAD,
             served=() if asker is None else (asker,),
         )
 
@@ -181,30 +182,30 @@ class RegionEntry:
             self.owner, f"it may hold a circuit of a project's own{cure}"
         )
 
-    def known_bad(
+    def contents_after_failure(
         self, unclean: region_contents.Unclean | None
-    ) -> region_contents.Known:
+    ) -> region_contents.KnownContents:
         """The knowledge of a region whose programming did not succeed."""
         failure = (
             f'not programmed with {self.record.bitstream_id}: '
             f'{self.record.failure or "it was cut short"}'
         )
-        if unclean is None or self.step is not Step.BAD:
-            return region_contents.Known(fault=failure)
+        if unclean is None or self.step is not RegionStep.BAD:
+            return region_contents.KnownContents(fault=failure)
         # That bitstream is at fault; another one may work.
-        return region_contents.Known(
+        return region_contents.KnownContents(
             unclean=region_contents.Unclean(
                 programmable.UNKNOWN_OWNER, f'{unclean.reason} ({failure})'
             )
         )
 
-    def known_good(
+    def contents_after_success(
         self,
         said: str,
         is_same_boot: bool,
         tells_contents: bool,
         unclean: region_contents.Unclean | None,
-    ) -> region_contents.Known:
+    ) -> region_contents.KnownContents:
         """The knowledge of a region that was programmed.
 
         :param said: the device's word now
@@ -213,14 +214,16 @@ class RegionEntry:
             each bitstream
         """
         if said == self.loaded and (is_same_boot or tells_contents):
-            return region_contents.Known(self.contents, unclean=unclean)
+            return region_contents.KnownContents(
+                self.contents, unclean=unclean
+            )
         if not is_same_boot:
             # The region has lost its contents if it was without power when
             # the host was booted. Some regions say so.
-            return region_contents.Known(
+            return region_contents.KnownContents(
                 unclean=None if tells_contents else unclean
             )
-        return region_contents.Known(
+        return region_contents.KnownContents(
             fault=(
                 f'it was programmed by others: it says {said!r}, and said '
                 f'{self.loaded!r} when it was programmed with '
@@ -271,7 +274,7 @@ def from_dict(value: Any) -> RegionEntry:
     field = decoding.Fields(value)
     return RegionEntry(
         field('device', decoding.name),
-        field('step', decoding.one_of(Step)),
+        field('step', decoding.one_of(RegionStep)),
         field('record', programming_record.from_dict),
         field('sha256', _SHA256),
         field('function_uuids', _FUNCTIONS),

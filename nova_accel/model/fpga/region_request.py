@@ -38,7 +38,7 @@ class RegionRequest:
 
     device: hardware.Device
     region: programmable.Region
-    wanted: fpga_bitstream.Wanted | None
+    wanted: fpga_bitstream.WantedBitstream | None
     functions: Mapping[str, frozenset[str]]
 
     @property
@@ -56,7 +56,7 @@ class RegionRequest:
         )
 
     def check(
-        self, known: region_contents.Known, project_id: str | None
+        self, known: region_contents.KnownContents, project_id: str | None
     ) -> None:
         """Make sure that the region holds what is asked for.
 
@@ -101,14 +101,14 @@ def of(
     requests: dict[tuple[str, str], RegionRequest] = {}
     for arq in arqs:
         if arq.handle.uuid not in places:
-            if fpga_bitstream.wanted(arq.group) is not None:
+            if fpga_bitstream.read_wanted(arq.group) is not None:
                 raise exceptions.DeviceError(
                     f'{arq.handle.address} has no region that can be '
                     'programmed'
                 )
             continue
         device, region, deployable = places[arq.handle.uuid]
-        wanted = fpga_bitstream.wanted(arq.group, image_properties)
+        wanted = fpga_bitstream.read_wanted(arq.group, image_properties)
         new = RegionRequest(device, region, wanted, {})
         before = requests.get(new.key, new)
         if before.wanted != wanted:

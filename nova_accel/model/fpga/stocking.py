@@ -53,7 +53,7 @@ class Ordered(NamedTuple):
     age_s: float
 
 
-class Kind(NamedTuple):
+class RegionKind(NamedTuple):
     """Regions of one kind serve the same groups."""
 
     resource_class: str
@@ -61,7 +61,7 @@ class Kind(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Region:
+class StockedRegion:
     """A region without a guest.
 
     ``name`` is unique within the device. ``deployable_uuid`` names one of its
@@ -82,9 +82,9 @@ class Region:
     contract: int = host_contract.FIRST
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> RegionKind:
         """The kind, whatever the region holds."""
-        return Kind(
+        return RegionKind(
             self.resource_class,
             frozenset(
                 trait
@@ -101,14 +101,14 @@ class Region:
         return self.bitstream_id
 
 
-class Order(NamedTuple):
+class StockOrder(NamedTuple):
     """An order to program a region."""
 
-    region: Region
+    region: StockedRegion
     bitstream_id: str
 
 
-class Stock:
+class RegionStock:
     """The idle regions of a cloud.
 
     :param groups: of all device profiles
@@ -117,14 +117,14 @@ class Stock:
 
     def __init__(
         self,
-        regions: Iterable[Region],
+        regions: Iterable[StockedRegion],
         groups: Iterable[device_profile.Group],
         demand: Mapping[str, float],
     ) -> None:
-        self._regions: dict[Kind, list[Region]] = {}
+        self._regions: dict[RegionKind, list[StockedRegion]] = {}
         for region in regions:
             self._regions.setdefault(region.kind, []).append(region)
-        given_up = _given_up(itertools.chain(*self._regions.values()))
+        given_up = _regions_given_up(itertools.chain(*self._regions.values()))
         self._groups = [
             group
             for group in groups
@@ -132,9 +132,9 @@ class Stock:
         ]
         self._demand = demand
 
-    def orders(self, most: int) -> list[Order]:
+    def orders(self, most: int) -> list[StockOrder]:
         """The most urgent orders, at most one for each host."""
-        found: list[Order] = []
+        found: list[StockOrder] = []
         hosts: set[str] = set()
         replacements = _in_turns(
             [(kind, iter(self._short(kind))) for kind in self._regions]
@@ -150,12 +150,12 @@ class Stock:
                     and region.bitstream_id == replacement.old
                     and region.hostname not in hosts
                 ):
-                    found.append(Order(region, replacement.new))
+                    found.append(StockOrder(region, replacement.new))
                     hosts.add(region.hostname)
                     break
         return found
 
-    def add_cleaned(self, region: Region) -> str | None:
+    def add_cleaned(self, region: StockedRegion) -> str | None:
         """Add a region that is about to be cleaned.
 
         :returns: the bitstream that it should hold then, None if none is short
@@ -170,7 +170,7 @@ class Stock:
         return first.new
 
     def _short(
-        self, kind: Kind, further: int = 0
+        self, kind: RegionKind, further: int = 0
     ) -> Iterator[bitstream_stock.Replacement]:
         """The bitstreams that regions of a kind should hold instead.
 
@@ -185,7 +185,7 @@ class Stock:
             self._demand_for(kind), held, len(self._regions[kind]) + further
         )
 
-    def _demand_for(self, kind: Kind) -> dict[str, float]:
+    def _demand_for(self, kind: RegionKind) -> dict[str, float]:
         fitting = {
             group.properties['bitstream_id']
             for group in self._groups
@@ -194,7 +194,7 @@ class Stock:
         return {name: self._demand[name] for name in sorted(fitting)}
 
 
-def _fits(group: device_profile.Group, kind: Kind) -> bool:
+def _fits(group: device_profile.Group, kind: RegionKind) -> bool:
     """Whether a group can get regions of a kind, and says so."""
     return (
         kind.resource_class in group.resources
@@ -208,7 +208,7 @@ def _fits(group: device_profile.Group, kind: Kind) -> bool:
     )
 
 
-def _given_up(regions: Iterable[Region]) -> set[str]:
+def _regions_given_up(regions: Iterable[StockedRegion]) -> set[str]:
     """The bitstreams that did not get where they were ordered."""
     failures = collections.Counter(
         region.ordered.bitstream_id
@@ -219,8 +219,8 @@ def _given_up(regions: Iterable[Region]) -> set[str]:
 
 
 def _in_turns(
-    queues: Sequence[tuple[Kind, Iterator[bitstream_stock.Replacement]]],
-) -> Iterator[tuple[Kind, bitstream_stock.Replacement]]:
+    queues: Sequence[tuple[RegionKind, Iterator[bitstream_stock.Replacement]]],
+) -> Iterator[tuple[RegionKind, bitstream_stock.Replacement]]:
     """One of each queue, then the next of each, until all have ended."""
     while queues:
         left = []

@@ -57,7 +57,7 @@ class Partition(NamedTuple):
         return f'partition {self.number} ({modules(self.module_ids)})'
 
 
-class Step(enum.StrEnum):
+class PartitionStep(enum.StrEnum):
     """How far the host has got with a partition."""
 
     ACTIVATING = 'activating'
@@ -66,7 +66,7 @@ class Step(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class PartitionEntry:
     """A partition that the host activates for a guest, in its journal.
 
     ``handles`` are the uuids of the guest's attach handles on these GPUs.
@@ -78,7 +78,7 @@ class Entry:
     number: int
     module_ids: frozenset[int]
     instance_uuid: str
-    step: Step
+    step: PartitionStep
     boot_id: str
     handles: frozenset[str] = frozenset()
     functions: tuple[pci_address.PciAddress, ...] = ()
@@ -90,7 +90,7 @@ class Entry:
             partition.module_ids,
         )
 
-    def is_same(self, other: 'Entry') -> bool:
+    def is_same(self, other: 'PartitionEntry') -> bool:
         """Whether both are one guest's partition, with the same functions."""
         return (
             self.instance_uuid == other.instance_uuid
@@ -111,7 +111,7 @@ class Entry:
         }
 
     @classmethod
-    def from_dict(cls, value: Any) -> 'Entry':
+    def from_dict(cls, value: Any) -> 'PartitionEntry':
         """The reverse of :meth:`to_dict`.
 
         :raises Malformed: the value is no entry.
@@ -121,7 +121,7 @@ class Entry:
             field('number', NUMBER),
             frozenset(field('module_ids', decoding.listed(NUMBER))),
             field('instance_uuid', decoding.uuid),
-            field('step', decoding.one_of(Step)),
+            field('step', decoding.one_of(PartitionStep)),
             field('boot_id', decoding.name),
             frozenset(field('handles', decoding.listed(decoding.uuid))),
             field('functions', decoding.listed(pci_address.from_text)),
@@ -140,9 +140,9 @@ class Repairs(NamedTuple):
     the host has not activated them.
     """
 
-    activate: tuple[Entry, ...]
-    deactivate: tuple[Entry, ...]
-    forget: tuple[Entry, ...]
+    activate: tuple[PartitionEntry, ...]
+    deactivate: tuple[PartitionEntry, ...]
+    forget: tuple[PartitionEntry, ...]
     foreign: tuple[Partition, ...]
 
 
@@ -206,8 +206,8 @@ def in_order(
     return tuple(functions[number] for number in partition.order)
 
 
-def told(
-    entries: Iterable[Entry],
+def partitions_to_restore(
+    entries: Iterable[PartitionEntry],
     needed: Collection[int],
     damaged: Set[int] = frozenset(),
 ) -> tuple[int, ...]:
@@ -225,7 +225,7 @@ def told(
             {
                 entry.number
                 for entry in entries
-                if entry.step is Step.ACTIVE or entry.number in needed
+                if entry.step is PartitionStep.ACTIVE or entry.number in needed
             }
             | damaged
         )
@@ -234,7 +234,7 @@ def told(
 
 def repairs(
     partitions: Collection[Partition],
-    entries: Collection[Entry],
+    entries: Collection[PartitionEntry],
     needed: Collection[int],
 ) -> Repairs:
     """Compare what is active with what the guests need.
@@ -242,7 +242,7 @@ def repairs(
     :param needed: the numbers of the partitions whose guests run, are about
         to start, or will arrive
     """
-    found: dict[str, list[Entry]] = {
+    found: dict[str, list[PartitionEntry]] = {
         'activate': [],
         'deactivate': [],
         'forget': [],

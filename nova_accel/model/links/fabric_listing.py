@@ -103,9 +103,9 @@ def outcome(status: int) -> Outcome:
     return _OUTCOMES.get(status - 256 if status else 0, Outcome.FAILED)
 
 
-def said(output: str) -> str:
+def message(output: str) -> str:
     """The tool's message, short enough for a text of a fault."""
-    return reason.told(' '.join(output.split())) or 'it says nothing'
+    return reason.sanitize(' '.join(output.split())) or 'it says nothing'
 
 
 def partitions(
@@ -229,5 +229,6 @@ def _number(value: Any, most: int) -> int:
 
 def _malformed(output: str, error: Exception) -> exceptions.DeviceError:
     return exceptions.DeviceError(
-        f'the list of Fabric Manager is malformed ({error!r}): {said(output)}'
+        f'the list of Fabric Manager is malformed ({error!r}): '
+        f'{message(output)}'
     )

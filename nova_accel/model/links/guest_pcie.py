@@ -66,7 +66,7 @@ class Model(enum.StrEnum):
     DOWNSTREAM_PORT = 'pcie-switch-downstream-port'
 
 
-class Function(NamedTuple):
+class GuestFunction(NamedTuple):
     """A device that the guest gets.
 
     ``name`` is unique in the guest. ``group`` is equal for interchangeable
@@ -79,7 +79,7 @@ class Function(NamedTuple):
     path: pci_path.PciPath
 
 
-class Place(NamedTuple):
+class PortPlace(NamedTuple):
     """An address in the guest; ``bus`` is the index of a controller."""
 
     bus: int
@@ -89,7 +89,7 @@ class Place(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Controller:
+class GuestPort:
     """A controller of type ``pci``.
 
     ``bus_number`` and ``cell`` are for an expander: the number that the guest
@@ -98,23 +98,23 @@ class Controller:
 
     index: int
     model: Model
-    place: Place
+    place: PortPlace
     bus_number: int | None = None
     cell: int | None = None
 
 
-class Tree(NamedTuple):
+class PcieTree(NamedTuple):
     """A guest's controllers, and the places of its functions by name."""
 
-    controllers: tuple[Controller, ...]
-    places: Mapping[str, Place]
+    controllers: tuple[GuestPort, ...]
+    places: Mapping[str, PortPlace]
 
 
 def tree(
-    functions: Collection[Function],
+    functions: Collection[GuestFunction],
     cells: Mapping[int, int] | None = None,
     taken: Collection[int] = (),
-) -> Tree:
+) -> PcieTree:
     """The controllers of a guest, and the places of its devices.
 
     :param cells: NUMA node of the host -> the guest's cell on it; None if the
@@ -132,7 +132,7 @@ def tree(
         made.root_ports(0, _branches(functions), _aggregated)
     else:
         made.expanders(_roots(functions, cells))
-    return Tree(tuple(made.controllers), made.places)
+    return PcieTree(tuple(made.controllers), made.places)
 
 
 class _Branch(NamedTuple):
@@ -143,7 +143,7 @@ class _Branch(NamedTuple):
 
     shape: tuple[Any, ...]
     host: tuple[Any, ...]
-    function: Function | None
+    function: GuestFunction | None
     branches: tuple['_Branch', ...] = ()
 
 
@@ -158,13 +158,13 @@ class _Root(NamedTuple):
 
 
 def _roots(
-    functions: Iterable[Function], cells: Mapping[int, int]
+    functions: Iterable[GuestFunction], cells: Mapping[int, int]
 ) -> list[_Root]:
     """The root complexes in the order of their expanders.
 
     :raises Conflict: they are too many.
     """
-    members: dict[tuple[str, int | None], list[Function]] = {}
+    members: dict[tuple[str, int | None], list[GuestFunction]] = {}
     for function in functions:
         node = function.path.numa_node
         cell = None if node is None else cells.get(node)
@@ -191,14 +191,14 @@ def _roots(
 
 
 def _branches(
-    functions: Iterable[Function], depth: int = 0
+    functions: Iterable[GuestFunction], depth: int = 0
 ) -> tuple[_Branch, ...]:
     """The branches below a root complex, or below a switch.
 
     :param depth: how many switches of each path are above
     """
     found = []
-    of_switches: dict[Any, list[Function]] = {}
+    of_switches: dict[Any, list[GuestFunction]] = {}
     for function in functions:
         switches = function.path.switches()
         if len(switches) > depth:
@@ -229,16 +229,16 @@ def _switch(branches: tuple[_Branch, ...]) -> _Branch:
     )
 
 
-def _separate(bus: int, count: int) -> Iterator[Place]:
+def _separate(bus: int, count: int) -> Iterator[PortPlace]:
     """Places of ports, each in a slot of its own."""
-    return (Place(bus, slot) for slot in range(count))
+    return (PortPlace(bus, slot) for slot in range(count))
 
 
-def _aggregated(bus: int, count: int) -> Iterator[Place]:
+def _aggregated(bus: int, count: int) -> Iterator[PortPlace]:
     """Places of root ports on ``pcie.0``, which has few slots."""
     for number in range(count):
         slot, function = divmod(number, _FUNCTIONS_OF_SLOT)
-        yield Place(
+        yield PortPlace(
             bus,
             _FIRST_SLOT + slot,
             function,
@@ -255,15 +255,15 @@ class _Maker:
             index for index in itertools.count(1) if index not in taken
         )
         self._bus_numbers = itertools.count(FIRST_BUS)
-        self.controllers: list[Controller] = []
-        self.places: dict[str, Place] = {}
+        self.controllers: list[GuestPort] = []
+        self.places: dict[str, PortPlace] = {}
 
     def expanders(self, roots: Iterable[_Root]) -> None:
         for slot, root in enumerate(roots, _FIRST_SLOT):
-            expander = Controller(
+            expander = GuestPort(
                 next(self._indexes),
                 Model.EXPANDER,
-                Place(0, slot),
+                PortPlace(0, slot),
                 next(self._bus_numbers),
                 None if root.has_no_cell else root.cell,
             )
@@ -274,7 +274,7 @@ class _Maker:
         self,
         bus: int,
         branches: Sequence[_Branch],
-        places: Callable[[int, int], Iterator[Place]],
+        places: Callable[[int, int], Iterator[PortPlace]],
     ) -> None:
         """:param places: gives the places of so many ports on a bus"""
         for branch, place in zip(
@@ -284,9 +284,9 @@ class _Maker:
 
     def _below_port(self, port: int, branch: _Branch) -> None:
         if branch.function is not None:
-            self.places[branch.function.name] = Place(port)
+            self.places[branch.function.name] = PortPlace(port)
             return
-        upstream = self._bridge(Model.UPSTREAM_PORT, Place(port))
+        upstream = self._bridge(Model.UPSTREAM_PORT, PortPlace(port))
         for each, place in zip(
             branch.branches,
             _separate(upstream, len(branch.branches)),
@@ -294,9 +294,9 @@ class _Maker:
         ):
             self._below_port(self._bridge(Model.DOWNSTREAM_PORT, place), each)
 
-    def _bridge(self, model: Model, place: Place) -> int:
+    def _bridge(self, model: Model, place: PortPlace) -> int:
         """A bridge, by its index; the bus below it takes a number."""
-        bridge = Controller(next(self._indexes), model, place)
+        bridge = GuestPort(next(self._indexes), model, place)
         next(self._bus_numbers)
         self.controllers.append(bridge)
         return bridge.index

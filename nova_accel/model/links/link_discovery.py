@@ -35,7 +35,7 @@ Kind = link_sets.Kind
 MAX_PARTITIONS = 256
 
 
-class Partition(NamedTuple):
+class KnownPartition(NamedTuple):
     """Modules that Fabric Manager can join, and whether it can do it now."""
 
     module_ids: frozenset[int]
@@ -131,7 +131,7 @@ def name_of(kind: Kind, members: Iterable[str]) -> str:
 
 
 def of_partitions(
-    partitions: Iterable[Partition],
+    partitions: Iterable[KnownPartition],
     modules: Mapping[int, str],
     single: Set[str],
 ) -> Iterator[link_sets.LinkSet]:

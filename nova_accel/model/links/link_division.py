@@ -46,7 +46,7 @@ _NO_GPUS = frozenset(
 )
 
 
-class Joined(NamedTuple):
+class JoinedGroups(NamedTuple):
     """The groups of a profile that one set has to join.
 
     ``parts`` maps the index of a group to its parts. ``trait`` is the one of
@@ -81,7 +81,7 @@ def by_link(
 def joined(
     groups: Mapping[int, device_profile.Group],
     largest: Callable[[device_profile.Group, int], int],
-) -> Joined:
+) -> JoinedGroups:
     """The parts of groups that have the same link.
 
     :param groups: with their indices in the profile
@@ -99,13 +99,13 @@ def joined(
     most = max(group_division.MAX_PARTS, len(groups))
     if sum(map(len, parts.values())) > most:
         raise exceptions.NotFound(
-            f'{told(link, groups.values())} are in too many pools of devices, '
-            f'{most} are the most: ask for fewer'
+            f'{describe(link, groups.values())} are in too many pools of '
+            f'devices, {most} are the most: ask for fewer'
         )
-    return Joined(naming.link_trait(link, size), parts)
+    return JoinedGroups(naming.link_trait(link, size), parts)
 
 
-def told(link: str, groups: Iterable[device_profile.Group]) -> str:
+def describe(link: str, groups: Iterable[device_profile.Group]) -> str:
     """Joined units in words, such as ``PGPU=4 joined by NVLink``."""
     amounts: dict[str, int] = {}
     for group in groups:

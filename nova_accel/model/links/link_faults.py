@@ -34,7 +34,7 @@ from nova_accel.model import link_sets
 Kind = link_sets.Kind
 
 
-class Part(NamedTuple):
+class FaultyPart(NamedTuple):
     """GPUs of a set that are still joined.
 
     ``place`` are all devices of their place in the tree: network cards are
@@ -68,7 +68,7 @@ def parts(
     faulty: link_sets.LinkSet,
     place: frozenset[str],
     places: Collection[frozenset[str]],
-) -> Iterator[Part]:
+) -> Iterator[FaultyPart]:
     """Disjoint parts of a set, of which each two members are still joined.
 
     No two of them could be one part, and none crosses a place of the tree.
@@ -91,7 +91,7 @@ def _within(
     place: frozenset[str],
     places: Collection[frozenset[str]],
     apart: Mapping[str, Collection[str]],
-) -> Iterator[Part]:
+) -> Iterator[FaultyPart]:
     """The parts of the members in one place.
 
     A smaller place is in a part as a whole. It is divided itself only if a
@@ -105,10 +105,12 @@ def _within(
         if not inside:
             continue
         if _is_joined(inside, inside, apart):
-            found.append(Part(inside, inner))
+            found.append(FaultyPart(inside, inner))
         else:
             yield from _within(members, inner, places, apart)
-    found += (Part(frozenset({name}), frozenset({name})) for name in left)
+    found += (
+        FaultyPart(frozenset({name}), frozenset({name})) for name in left
+    )
     yield from _merged(found, apart)
 
 
@@ -130,8 +132,8 @@ def _is_joined(
 
 
 def _merged(
-    found: Sequence[Part], apart: Mapping[str, Collection[str]]
-) -> list[Part]:
+    found: Sequence[FaultyPart], apart: Mapping[str, Collection[str]]
+) -> list[FaultyPart]:
     """The parts, of which small ones are made one as long as they may be.
 
     Parts that fit few others come first, so that they are not left over.
@@ -157,5 +159,5 @@ def _merged(
         merged.remove(one)
         merged.remove(other)
         merged.append(
-            Part(one.members | other.members, one.place | other.place)
+            FaultyPart(one.members | other.members, one.place | other.place)
         )

@@ -43,17 +43,17 @@ _ORDER = list(Kind)
 _NO_CLASSES: Mapping[str, str] = types.MappingProxyType({})
 
 
-class Made(NamedTuple):
+class BuiltTree(NamedTuple):
     """The tree, and texts about the sets that have no place in it."""
 
-    tree: link_sets.Tree
+    tree: link_sets.SetTree
     left_out: tuple[str, ...] = ()
 
 
-def made(
+def build(
     sets: Iterable[link_sets.LinkSet],
     classes: Mapping[str, str] = _NO_CLASSES,
-) -> Made:
+) -> BuiltTree:
     """The tree of these sets; the same for any order of them.
 
     :param classes: device -> its resource class. No device joins the place of
@@ -73,8 +73,8 @@ def made(
     for each in sorted(found, key=_rank):
         if each.down:
             left_out += tuple(builder.divide(each))
-    return Made(
-        link_sets.Tree(
+    return BuiltTree(
+        link_sets.SetTree(
             builder.nodes(),
             frozenset[str]().union(
                 *(each.members for each in found if each.is_exact)
@@ -177,12 +177,12 @@ class _Builder:
             for other in after:
                 if _cross(place.members, other.members):
                     return (
-                        f'{_told(each)} crosses {_told(other.sets[0])}, and '
-                        'is not offered'
+                        f'{_describe(each)} crosses '
+                        f'{_describe(other.sets[0])}, and is not offered'
                     )
         if _depth(after, changed) > link_sets.MAX_DEPTH:
             return (
-                f'{_told(each)} is not offered: a device may be in '
+                f'{_describe(each)} is not offered: a device may be in '
                 f'{link_sets.MAX_DEPTH} sets'
             )
         self._places = after
@@ -204,9 +204,9 @@ class _Builder:
             return _Place(place.members | others, place.sets)
         return place
 
-    def nodes(self) -> tuple[link_sets.Node, ...]:
+    def nodes(self) -> tuple[link_sets.SetNode, ...]:
         return tuple(
-            link_sets.Node(_name(place), place.members, place.sets)
+            link_sets.SetNode(_name(place), place.members, place.sets)
             for place in sorted(
                 self._places,
                 key=lambda place: (
@@ -256,7 +256,7 @@ def _name(place: _Place) -> str:
     return f'{last.kind}_{digest.hexdigest()[:16]}'
 
 
-def _told(each: link_sets.LinkSet) -> str:
+def _describe(each: link_sets.LinkSet) -> str:
     members = sorted(each.members)
     most = 8
     names = ', '.join(members[:most]) + (', ...' if members[most:] else '')

@@ -51,11 +51,11 @@ class Fabric(NamedTuple):
     last answer.
     """
 
-    partitions: tuple[link_discovery.Partition, ...] = ()
+    partitions: tuple[link_discovery.KnownPartition, ...] = ()
     fault: str | None = None
 
 
-class Facts(NamedTuple):
+class LinkFacts(NamedTuple):
     """The facts about devices; each is named by its name.
 
     ``module_ids`` has None for a device that is on no NVSwitch board, and
@@ -72,11 +72,11 @@ class Facts(NamedTuple):
     fabric: Fabric | None = None
 
 
-class Joined(NamedTuple):
+class JoinedDevices(NamedTuple):
     """The devices, the tree of their sets, and the sets that have no place."""
 
     devices: tuple[hardware.Device, ...]
-    tree: link_sets.Tree
+    tree: link_sets.SetTree
     left_out: tuple[str, ...] = ()
 
 
@@ -84,10 +84,12 @@ def is_gpu_of_nvidia(device: hardware.Device) -> bool:
     return device.vendor_id == _NVIDIA and device.type in _TYPES
 
 
-def joined(devices: Sequence[hardware.Device], facts: Facts) -> Joined:
+def joined(
+    devices: Sequence[hardware.Device], facts: LinkFacts
+) -> JoinedDevices:
     """The devices with their sets, traits, module ids and faults."""
     on_board = _on_board(devices, facts)
-    tree, left_out = link_tree.made(
+    tree, left_out = link_tree.build(
         _sets(devices, facts, on_board),
         {
             device.name: device.deployables[0].resource_class
@@ -98,7 +100,7 @@ def joined(devices: Sequence[hardware.Device], facts: Facts) -> Joined:
     tree = dataclasses.replace(tree, partitioned=frozenset(on_board))
     pools = link_homes.pools(provider_layout.owners(devices), tree)
     faults = dict(_faults(on_board, facts))
-    return Joined(
+    return JoinedDevices(
         tuple(
             _joined(
                 device,
@@ -115,7 +117,7 @@ def joined(devices: Sequence[hardware.Device], facts: Facts) -> Joined:
 
 
 def _on_board(
-    devices: Sequence[hardware.Device], facts: Facts
+    devices: Sequence[hardware.Device], facts: LinkFacts
 ) -> dict[str, int | None]:
     """Device that needs the fabric -> its module id, None if not known."""
     if facts.fabric is None:
@@ -132,7 +134,7 @@ def _on_board(
 
 def _joined(
     device: hardware.Device,
-    tree: link_sets.Tree,
+    tree: link_sets.SetTree,
     pool: frozenset[str],
     module_id: int | None,
     fault: str | None,
@@ -152,7 +154,7 @@ def _joined(
             for deployable in device.deployables
         ),
         link_sets=tuple(
-            link_places.told(
+            link_places.to_text(
                 node.name, {each.kind: each.sizes for each in node.sets}
             )
             for node in nodes
@@ -165,7 +167,7 @@ def _joined(
 
 def _sets(
     devices: Sequence[hardware.Device],
-    facts: Facts,
+    facts: LinkFacts,
     on_board: Mapping[str, int | None],
 ) -> list[link_sets.LinkSet]:
     """The sets of the devices that are pooled by their links."""
@@ -242,7 +244,7 @@ def _distinct(
 
 
 def _faults(
-    on_board: Mapping[str, int | None], facts: Facts
+    on_board: Mapping[str, int | None], facts: LinkFacts
 ) -> Iterator[tuple[str, str]]:
     """Device on an NVSwitch board -> why no guest can have it."""
     fabric = facts.fabric

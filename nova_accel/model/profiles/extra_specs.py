@@ -83,7 +83,7 @@ def group(
     }
 
 
-def asked(
+def get_requested(
     instance_name: str,
     extra_specs: Mapping[str, str],
     allocation: provider_allocation.ProviderAllocation,

@@ -76,12 +76,12 @@ def assign(
     if found is None:
         raise exceptions.NoAssignment(
             f'the {len(groups)} groups of the device profile do not match '
-            'what is allocated from ' + _told(allocations)
+            'what is allocated from ' + _describe(allocations)
         )
     return [allocations[position].rp_uuid for position in found]
 
 
-def _told(
+def _describe(
     allocations: Sequence[provider_allocation.ProviderAllocation],
 ) -> str:
     return (
@@ -195,7 +195,7 @@ class _Search:
             raise exceptions.NoAssignment(
                 f'the {len(self._groups)} groups of the device profile can '
                 'be matched in too many ways to what is allocated from '
-                f'{_told(self._allocations)}: make groups of the profile '
+                f'{_describe(self._allocations)}: make groups of the profile '
                 'equal, or have devices pooled'
             )
 

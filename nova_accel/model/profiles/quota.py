@@ -25,7 +25,7 @@ from nova_accel import exceptions
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class Usage:
     """The units of a resource class that a project holds.
 
     :ivar total: of all its servers
@@ -39,7 +39,7 @@ class Held:
 
 def check(
     limits: Mapping[str, int],
-    held: Mapping[str, Held],
+    held: Mapping[str, Usage],
     wanted: Mapping[str, int],
 ) -> None:
     """Check that a server may have what it is about to get.
@@ -56,7 +56,7 @@ def check(
     """
     over = {}
     for name, amount in sorted(wanted.items()):
-        before = held.get(name, Held())
+        before = held.get(name, Usage())
         if (
             name in limits
             and amount > before.by_server

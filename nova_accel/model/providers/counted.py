@@ -169,7 +169,9 @@ def is_settled(
 
 
 def leftovers(
-    host: binding_repairs.Host, allocated: Iterable[str], consumers: Consumers
+    host: binding_repairs.HostBindings,
+    allocated: Iterable[str],
+    consumers: Consumers,
 ) -> Iterator[tuple[str, str]]:
     """Consumers whose allocations of the host's providers nobody needs.
 

@@ -20,8 +20,8 @@ import functools
 from nova_accel.model import attach_handle
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
+from nova_accel.model import host_orders
 from nova_accel.model import naming
-from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import counted
 from nova_accel.model.providers import provider_layout
@@ -111,9 +111,7 @@ class View:
             place.resource_class for place in self.layout.places.values()
         )
 
-    def unusable(
-        self, orders: standing_orders.Orders | None
-    ) -> frozenset[str]:
+    def unusable(self, orders: host_orders.Orders | None) -> frozenset[str]:
         """The uuids of the attach handles that nobody must be given.
 
         :param orders: None as long as the host has none
@@ -149,7 +147,7 @@ class View:
 
 
 @dataclasses.dataclass
-class Board:
+class CurrentState:
     """The view and the orders of the moment.
 
     The publisher replaces each as a whole, and everybody else reads it.
@@ -163,7 +161,7 @@ class Board:
     """
 
     view: View
-    orders: standing_orders.Orders | None = None
+    orders: host_orders.Orders | None = None
     unjournaled: tuple[host_binding.Binding, ...] | None = None
     uncounted: counted.Units | None = None
     is_doubtful: bool = False

@@ -35,7 +35,7 @@ class Home(NamedTuple):
     none.
     """
 
-    parents: tuple[link_sets.Node, ...] = ()
+    parents: tuple[link_sets.SetNode, ...] = ()
     name: str = ''
 
     @property
@@ -53,7 +53,7 @@ class Home(NamedTuple):
 NOWHERE = Home()
 
 
-def suffix(parents: tuple[link_sets.Node, ...]) -> tuple[str, ...]:
+def suffix(parents: tuple[link_sets.SetNode, ...]) -> tuple[str, ...]:
     """The last part of the name of a provider below these sets.
 
     Nova cannot give a provider another parent. So a provider whose parents
@@ -66,7 +66,7 @@ def suffix(parents: tuple[link_sets.Node, ...]) -> tuple[str, ...]:
 
 
 def homes(
-    owners: Mapping[str, Hashable], tree: link_sets.Tree
+    owners: Mapping[str, Hashable], tree: link_sets.SetTree
 ) -> dict[str, Home]:
     """The home of each device.
 
@@ -93,7 +93,7 @@ def homes(
 
 
 def pools(
-    owners: Mapping[str, Hashable], tree: link_sets.Tree
+    owners: Mapping[str, Hashable], tree: link_sets.SetTree
 ) -> dict[str, frozenset[str]]:
     """Device -> all devices of its pool."""
     found: dict[Hashable, set[str]] = {}

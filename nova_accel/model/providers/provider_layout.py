@@ -107,14 +107,14 @@ class Layout:
         }
 
 
-_NO_LINKS = link_sets.Tree()
+_NO_LINKS = link_sets.SetTree()
 
 
 def layout(
     nodename: str,
     node_uuid: str,
     devices: Iterable[hardware.Device],
-    tree: link_sets.Tree = _NO_LINKS,
+    tree: link_sets.SetTree = _NO_LINKS,
 ) -> Layout:
     """The resource providers of a host's devices.
 
@@ -304,7 +304,7 @@ class Present:
 
 
 @dataclasses.dataclass(frozen=True)
-class Changes:
+class TreeChanges:
     """The changes that turn the present tree into the wanted one.
 
     ``put`` are wanted providers that are missing or differ, parents first.
@@ -335,7 +335,7 @@ def diff(
     present: Iterable[Present],
     unused: frozenset[str],
     given: Mapping[str, frozenset[str]],
-) -> Changes:
+) -> TreeChanges:
     """Compare the layout with our existing providers.
 
     All free units of an unwanted provider are reserved first. It is removed
@@ -381,7 +381,7 @@ def _leaving(
     inventories: Inventories,
     existing: dict[str, Present],
     unused: frozenset[str],
-) -> Changes:
+) -> TreeChanges:
     """The changes to existing providers that the layout lacks.
 
     The arguments are those of :func:`diff`.
@@ -410,7 +410,7 @@ def _leaving(
             needed.add(existing[uuid].parent)
         else:
             remove.append(uuid)
-    return Changes(
+    return TreeChanges(
         inventories=changed,
         remove=tuple(remove),
         unwanted=frozenset(unwanted.difference(remove)),
@@ -419,7 +419,7 @@ def _leaving(
 
 def now_given(
     wanted: Layout,
-    changes: Changes,
+    changes: TreeChanges,
     given: Mapping[str, frozenset[str]],
 ) -> dict[str, frozenset[str]]:
     """The traits that we have set, once the changes are made.

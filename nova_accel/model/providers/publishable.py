@@ -95,7 +95,7 @@ class _Host:
             told = f'is not published, it is no device: {error!r}'
             complaints.append(told)
         if complaints:
-            self.left_out.append(reason.told(f'{_where(device)} {told}'))
+            self.left_out.append(reason.sanitize(f'{_where(device)} {told}'))
 
     def _device(
         self, device: hardware.Device, complaints: list[str]
@@ -119,8 +119,8 @@ class _Host:
             deployables=tuple(deployables),
             numa_node=numa_node,
             fault=None if device.fault is None else str(device.fault),
-            vendor=reason.told(device.vendor, bounds.MAX_TEXT),
-            product=reason.told(device.product, bounds.MAX_TEXT),
+            vendor=reason.sanitize(device.vendor, bounds.MAX_TEXT),
+            product=reason.sanitize(device.product, bounds.MAX_TEXT),
         )
         if found.pooled_by_links:
             # Names with links are longer, and become so short if need be.
@@ -135,7 +135,7 @@ class _Host:
             )
         attributes = _attributes(device.attributes, complaints)
         if complaints:
-            attributes[LEFT_OUT] = reason.told(
+            attributes[LEFT_OUT] = reason.sanitize(
                 '; '.join(complaints), bounds.MAX_TEXT
             )
         return dataclasses.replace(found, attributes=attributes)

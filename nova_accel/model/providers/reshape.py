@@ -33,7 +33,7 @@ Allocations = Mapping[str, MutableMapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Move:
+class ReshapeMove:
     """The move of one unit of an instance to another provider."""
 
     instance_uuid: str
@@ -52,7 +52,7 @@ class Moved:
     consumer uuid -> provider uuid -> resource class -> amount.
     """
 
-    moves: tuple[Move, ...] = ()
+    moves: tuple[ReshapeMove, ...] = ()
     evidence: Mapping[str, Mapping[str, Mapping[str, int]]] = (
         dataclasses.field(default_factory=dict)
     )
@@ -87,14 +87,14 @@ class Moved:
 
 def needed(
     layout: provider_layout.Layout, held: Iterable[host_binding.Binding]
-) -> tuple[Move, ...]:
+) -> tuple[ReshapeMove, ...]:
     """The moves that bring all held units to the layout's providers.
 
     A unit that has another resource class by now stays, because the flavor
     asks for the old class. A unit whose device is gone stays, too.
     """
     return tuple(
-        Move(
+        ReshapeMove(
             binding.instance_uuid,
             binding.role,
             arq.handle.uuid,
@@ -173,7 +173,7 @@ def _own(
     return [binding for binding in bindings if binding not in old]
 
 
-def _make(move: Move, resources: dict[str, Any], stay: int) -> None:
+def _make(move: ReshapeMove, resources: dict[str, Any], stay: int) -> None:
     """Move one unit of a consumer: provider uuid -> ``resources``.
 
     :param stay: how many other units the consumer keeps at the source

@@ -210,7 +210,7 @@ def _not_free(units: Mapping[str | None, int]) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Units:
+class CheckedUnits:
     """Identical units of one provider."""
 
     hostname: str
@@ -224,12 +224,12 @@ class Units:
     link_sets: tuple[str, ...] = ()
 
 
-def inventories(units: Sequence[Units]) -> list[Inventory]:
+def inventories(units: Sequence[CheckedUnits]) -> list[Inventory]:
     """The inventories to which the units belong, sorted by host.
 
     The inventory of a pool has all devices of the pool and all their traits.
     """
-    of_one: dict[tuple[str, str, str], list[Units]] = {}
+    of_one: dict[tuple[str, str, str], list[CheckedUnits]] = {}
     for some in units:
         of_one.setdefault(
             (some.hostname, some.rp_uuid, some.resource_class), []

@@ -42,7 +42,7 @@ class Programming(enum.StrEnum):
     DEVICE = 'device'
 
 
-class Binding(enum.StrEnum):
+class BindingCause(enum.StrEnum):
     """Why an ARQ is BindFailed."""
 
     HOST_SILENT = 'host_silent'
@@ -60,8 +60,8 @@ def of_programming(failure: str) -> Programming:
     return Programming.DEVICE
 
 
-def of_binding(reason: str | None) -> Binding:
+def of_binding(reason: str | None) -> BindingCause:
     """The cause that a BindFailed ARQ tells."""
     if reason is not None and _OF_SILENT_HOST.search(reason):
-        return Binding.HOST_SILENT
-    return Binding.NO_FREE_UNIT
+        return BindingCause.HOST_SILENT
+    return BindingCause.NO_FREE_UNIT

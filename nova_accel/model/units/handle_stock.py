@@ -70,7 +70,7 @@ class Allotment(NamedTuple):
 
 
 @dataclasses.dataclass
-class Kind:
+class HandleKind:
     """Units of a slot among which nobody needs to choose.
 
     ``handles`` are uuids of free ones, as many as may be wanted. ``demand`` is
@@ -82,7 +82,7 @@ class Kind:
     demand: float = 0.0
 
 
-class Stock:
+class HandleStock:
     """The free handles of some providers, as they were when read.
 
     :param kinds: the kinds of each slot that was reported
@@ -96,7 +96,7 @@ class Stock:
 
     def __init__(
         self,
-        kinds: Mapping[Slot, Sequence[Kind]],
+        kinds: Mapping[Slot, Sequence[HandleKind]],
         unusable: Mapping[Slot, Sequence[str]],
         quiet: Mapping[str, datetime.timedelta],
         policies: Mapping[str, str],
@@ -215,7 +215,7 @@ class Stock:
 
     def _choice(
         self, hostname: str, rp_uuid: str, group: device_profile.Group
-    ) -> unit_choice.Choice | None:
+    ) -> unit_choice.UnitChoice | None:
         """The best units, whatever their traits.
 
         Placement has compared the traits of the provider, which all its units
@@ -232,7 +232,7 @@ class Stock:
             self._near,
         )
 
-    def _of_provider(self, hostname: str, rp_uuid: str) -> list[Kind]:
+    def _of_provider(self, hostname: str, rp_uuid: str) -> list[HandleKind]:
         return [
             kind
             for slot, kinds in self._kinds.items()
@@ -253,7 +253,7 @@ class Stock:
         )
 
 
-def _missed(kinds: Sequence[Kind]) -> dict[str, float]:
+def _missed(kinds: Sequence[HandleKind]) -> dict[str, float]:
     """Bitstream -> the demand for each idle region of the pool with it."""
     demand: dict[str, float] = {}
     idle: collections.Counter[str] = collections.Counter()

@@ -27,7 +27,7 @@ from nova_accel.model.units import host_links
 from nova_accel.model.units import known_groups
 
 #: (Provider, group) -> resource class -> units that suit the group.
-Room = Callable[[str, known_groups.Wanted], Mapping[str, int]]
+Room = Callable[[str, known_groups.WantedGroup], Mapping[str, int]]
 
 
 @dataclasses.dataclass
@@ -47,11 +47,11 @@ class Fit:
 
     def serves(
         self,
-        groups: Sequence[known_groups.Wanted],
+        groups: Sequence[known_groups.WantedGroup],
         links: Callable[[], host_links.HostLinks],
     ) -> bool:
         """Whether all groups find providers; joined ones choose first."""
-        of_links: dict[str, list[known_groups.Wanted]] = {}
+        of_links: dict[str, list[known_groups.WantedGroup]] = {}
         others = []
         for wanted in groups:
             if wanted.group.link is None:
@@ -66,7 +66,7 @@ class Fit:
     def _join(
         self,
         link: str,
-        groups: Sequence[known_groups.Wanted],
+        groups: Sequence[known_groups.WantedGroup],
         links: host_links.HostLinks,
     ) -> bool:
         """Place the groups within one set that can join them."""
@@ -80,7 +80,7 @@ class Fit:
 
     def _place(
         self,
-        groups: Iterable[known_groups.Wanted],
+        groups: Iterable[known_groups.WantedGroup],
         rp_uuids: Collection[str],
     ) -> bool:
         """Give each group the first provider that has room for it."""
@@ -92,7 +92,7 @@ class Fit:
                 return False
         return True
 
-    def _take(self, wanted: known_groups.Wanted, rp_uuid: str) -> bool:
+    def _take(self, wanted: known_groups.WantedGroup, rp_uuid: str) -> bool:
         if rp_uuid in self._used:
             return False
         room = self.room(rp_uuid, wanted)

@@ -49,7 +49,7 @@ class Harm(NamedTuple):
     left: int = 0
 
 
-class Place(NamedTuple):
+class SetPlace(NamedTuple):
     """A set of joined devices, and the pools that are in it."""
 
     name: str
@@ -70,7 +70,7 @@ class HostLinks:
         self._harms: dict[frozenset[tuple[tuple[str, str], int]], Harm] = {}
 
     @functools.cached_property
-    def _places(self) -> Mapping[link_places.Join, Sequence[Place]]:
+    def _places(self) -> Mapping[link_places.Join, Sequence[SetPlace]]:
         """Join -> the places that can give it, the smallest ones first."""
         pools: dict[str, set[str]] = {}
         sizes: collections.Counter[str] = collections.Counter()
@@ -79,19 +79,19 @@ class HostLinks:
                 for name in each.sets:
                     pools.setdefault(name, set()).add(rp_uuid)
                     sizes[name] += 1
-        found: dict[link_places.Join, list[Place]] = {}
+        found: dict[link_places.Join, list[SetPlace]] = {}
         for name in sorted(pools, key=lambda name: sizes[name]):
-            place = Place(name, frozenset(pools[name]))
+            place = SetPlace(name, frozenset(pools[name]))
             for join in link_places.joins(name):
                 found.setdefault(join, []).append(place)
         return found
 
-    def places(self, link: str, size: int) -> Sequence[Place]:
+    def places(self, link: str, size: int) -> Sequence[SetPlace]:
         """The sets that can join so many devices, free or not."""
         return self._places.get((link, size), ())
 
     @functools.cached_property
-    def _trees(self) -> Mapping[str, unit_sets.Set]:
+    def _trees(self) -> Mapping[str, unit_sets.UnitSet]:
         """Resource class -> the tree of all sets of its devices."""
         of_classes: dict[str, list[free_units.FreeUnits]] = {}
         for units in self.pools.values():
@@ -134,7 +134,7 @@ class HostLinks:
         )
 
 
-def _of_class(root: unit_sets.Set, taken: Mapping[str, int]) -> Harm:
+def _of_class(root: unit_sets.UnitSet, taken: Mapping[str, int]) -> Harm:
     done = unit_sets.damage(root, taken)
     return Harm(done.span, done.broken, root.free - sum(taken.values()))
 

@@ -28,7 +28,7 @@ _Contents = tuple[
 ]
 
 
-class Wanted:
+class WantedGroup:
     """A group, by which pools remember what they have found out."""
 
     __slots__ = ('group',)
@@ -41,10 +41,12 @@ class KnownGroups:
     """Finds the one object of a group. Threads may share it."""
 
     def __init__(self) -> None:
-        self._by_contents: dict[_Contents, Wanted] = {}
-        self._by_object: dict[int, tuple[device_profile.Group, Wanted]] = {}
+        self._by_contents: dict[_Contents, WantedGroup] = {}
+        self._by_object: dict[
+            int, tuple[device_profile.Group, WantedGroup]
+        ] = {}
 
-    def of_contents(self, group: device_profile.Group) -> Wanted:
+    def of_contents(self, group: device_profile.Group) -> WantedGroup:
         contents = (
             frozenset(group.resources.items()),
             group.required,
@@ -57,10 +59,10 @@ class KnownGroups:
         if found is None:
             if len(self._by_contents) >= _REMEMBERED:
                 self._by_contents.clear()
-            found = self._by_contents.setdefault(contents, Wanted(group))
+            found = self._by_contents.setdefault(contents, WantedGroup(group))
         return found
 
-    def of_object(self, group: device_profile.Group) -> Wanted:
+    def of_object(self, group: device_profile.Group) -> WantedGroup:
         """As :meth:`of_contents`, quick for a group that is asked for again.
 
         The group is kept, so that no other object can have its id.

@@ -19,12 +19,12 @@ from nova_accel.model.units import explanation
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state
 
-_IN_USE = unit_state.MEANINGS[unit_state.State.USED].public
-_NOT_CLEAN = unit_state.MEANINGS[unit_state.State.BEING_CLEANED].public
+_IN_USE = unit_state.MEANINGS[unit_state.UnitState.USED].public
+_NOT_CLEAN = unit_state.MEANINGS[unit_state.UnitState.BEING_CLEANED].public
 
 
-def made_of(
-    deployables: Iterable[unit_changes.Deployable],
+def build(
+    deployables: Iterable[unit_changes.ChangedDeployable],
     claimed: Mapping[str, Mapping[str, int]],
     silent: frozenset[str],
 ) -> list[explanation.Inventory]:

@@ -56,10 +56,10 @@ class KnownPool:
         self.units = units
         self._demand = demand
         self._costs: dict[
-            tuple[known_groups.Wanted, unit_choice.Policy],
+            tuple[known_groups.WantedGroup, unit_choice.UnitPolicy],
             unit_choice.Cost | None,
         ] = {}
-        self._room: dict[known_groups.Wanted, dict[str, int]] = {}
+        self._room: dict[known_groups.WantedGroup, dict[str, int]] = {}
 
     @property
     def holds_bitstreams(self) -> bool:
@@ -68,8 +68,8 @@ class KnownPool:
 
     def cost(
         self,
-        wanted: known_groups.Wanted,
-        policy: unit_choice.Policy,
+        wanted: known_groups.WantedGroup,
+        policy: unit_choice.UnitPolicy,
     ) -> unit_choice.Cost | None:
         """The cost of serving a group; None if the pool cannot."""
         key = wanted, policy
@@ -86,7 +86,7 @@ class KnownPool:
         self._costs[key] = cost
         return cost
 
-    def room(self, wanted: known_groups.Wanted) -> Mapping[str, int]:
+    def room(self, wanted: known_groups.WantedGroup) -> Mapping[str, int]:
         """Resource class -> how many free units suit a group."""
         found = self._room.get(wanted)
         if found is None:

@@ -43,10 +43,10 @@ from nova_accel.model.units import unit_claims
 _REMEMBERED = 256
 
 #: A host or provider -> its deployables by their uuids.
-_Places = dict[str, dict[str, unit_changes.Deployable]]
+_Places = dict[str, dict[str, unit_changes.ChangedDeployable]]
 
 #: Whether each group needs a provider of its own, and the groups.
-_Request = tuple[bool, tuple[known_groups.Wanted, ...]]
+_Request = tuple[bool, tuple[known_groups.WantedGroup, ...]]
 
 
 class _Serving(NamedTuple):
@@ -65,7 +65,7 @@ class KnownUnits:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._deployables: dict[str, unit_changes.Deployable] = {}
+        self._deployables: dict[str, unit_changes.ChangedDeployable] = {}
         self._of_host: _Places = {}
         self._of_provider: _Places = {}
         self._free = free_providers.FreeProviders()
@@ -126,7 +126,7 @@ class KnownUnits:
         self,
         group: device_profile.Group,
         rp_uuid: str,
-        policy: unit_choice.Policy = unit_choice.Policy.PACK,
+        policy: unit_choice.UnitPolicy = unit_choice.UnitPolicy.PACK,
     ) -> unit_choice.Cost | None:
         """The cost of serving a group by a provider; None if it cannot.
 
@@ -242,7 +242,7 @@ class KnownUnits:
                 rp_uuid: self._claims.of(rp_uuid)
                 for rp_uuid in {each.rp_uuid for each in deployables}
             }
-        return known_inventories.made_of(deployables, claimed, self._silent)
+        return known_inventories.build(deployables, claimed, self._silent)
 
     def claim(
         self,
@@ -291,7 +291,7 @@ class KnownUnits:
             self._drop_pools(touched | self._claims.expire(now))
 
     def _put(
-        self, uuid: str, deployable: unit_changes.Deployable | None
+        self, uuid: str, deployable: unit_changes.ChangedDeployable | None
     ) -> set[str]:
         """Replace a deployable, or forget it.
 
@@ -320,7 +320,7 @@ class KnownUnits:
         return touched
 
     def _places(
-        self, deployable: unit_changes.Deployable
+        self, deployable: unit_changes.ChangedDeployable
     ) -> tuple[tuple[_Places, str], ...]:
         return (
             (self._of_host, deployable.hostname),
@@ -382,7 +382,7 @@ class KnownUnits:
     def _host_serves(
         self,
         hostname: str,
-        groups: Sequence[known_groups.Wanted],
+        groups: Sequence[known_groups.WantedGroup],
         is_isolated: bool,
     ) -> bool:
         """Whether each group finds a provider, in the order given.
@@ -397,8 +397,8 @@ class KnownUnits:
 
 
 def _sorted(
-    groups: Iterable[known_groups.Wanted],
-) -> Sequence[known_groups.Wanted]:
+    groups: Iterable[known_groups.WantedGroup],
+) -> Sequence[known_groups.WantedGroup]:
     """The groups; those that ask for most choose first."""
     return sorted(
         groups,
@@ -411,7 +411,7 @@ def _sorted(
 
 
 def _linked_on(
-    deployables: Iterable[unit_changes.Deployable],
+    deployables: Iterable[unit_changes.ChangedDeployable],
 ) -> str | None:
     """The host of joined devices; None for devices that are not joined."""
     return next(

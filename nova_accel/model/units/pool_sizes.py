@@ -26,7 +26,7 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import unit_changes
 
 
-class _Kind(NamedTuple):
+class _PoolKind(NamedTuple):
     """``joins`` are those of all sets that the provider is in."""
 
     resource_class: str
@@ -53,14 +53,16 @@ class PoolSizes:
     """The sizes of all providers of the cloud."""
 
     def __init__(self) -> None:
-        self._providers: dict[str, Mapping[_Kind, _Size]] = {}
+        self._providers: dict[str, Mapping[_PoolKind, _Size]] = {}
         # How many providers of a kind have a size.
-        self._sizes: dict[_Kind, collections.Counter[_Size]] = (
+        self._sizes: dict[_PoolKind, collections.Counter[_Size]] = (
             collections.defaultdict(collections.Counter)
         )
 
     def put(
-        self, rp_uuid: str, deployables: Iterable[unit_changes.Deployable]
+        self,
+        rp_uuid: str,
+        deployables: Iterable[unit_changes.ChangedDeployable],
     ) -> None:
         """Note the deployables of a provider; none if it is gone."""
         before = self._providers.pop(rp_uuid, {})
@@ -101,14 +103,14 @@ class PoolSizes:
 
 
 def _measured(
-    deployables: Iterable[unit_changes.Deployable],
-) -> dict[_Kind, _Size]:
+    deployables: Iterable[unit_changes.ChangedDeployable],
+) -> dict[_PoolKind, _Size]:
     """Kind -> size of one provider, which has one class as a rule."""
-    of_classes: dict[str, list[unit_changes.Deployable]] = {}
+    of_classes: dict[str, list[unit_changes.ChangedDeployable]] = {}
     for each in deployables:
         of_classes.setdefault(each.resource_class, []).append(each)
     return {
-        _Kind(
+        _PoolKind(
             resource_class,
             frozenset().union(*(each.traits for each in of_class)),
             link_places.of_places(of_class[0].link_sets),
@@ -117,7 +119,7 @@ def _measured(
     }
 
 
-def _size(of_class: Iterable[unit_changes.Deployable]) -> _Size:
+def _size(of_class: Iterable[unit_changes.ChangedDeployable]) -> _Size:
     on_numa_nodes: collections.Counter[int | None] = collections.Counter()
     for each in of_class:
         on_numa_nodes[each.numa_node] += each.total

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from nova_accel.model.units import free_units
 
 
-class Deployable(NamedTuple):
+class ChangedDeployable(NamedTuple):
     """A deployable of a host, with the number of its units.
 
     ``traits`` are all that its provider has by it, also those that hosts do
@@ -84,6 +84,6 @@ class Changes(NamedTuple):
 
     at: datetime.datetime
     is_all: bool
-    of_hosts: Mapping[str, Sequence[Deployable]]
-    others: Sequence[Deployable] = ()
+    of_hosts: Mapping[str, Sequence[ChangedDeployable]]
+    others: Sequence[ChangedDeployable] = ()
     silent: frozenset[str] = frozenset()

@@ -46,7 +46,7 @@ _MAX_PART = 2**24
 _NO_DEMAND: Mapping[str, float] = types.MappingProxyType({})
 
 
-class Policy(enum.StrEnum):
+class UnitPolicy(enum.StrEnum):
     """Whether servers fill one place after the other, or all alike."""
 
     PACK = 'pack'
@@ -82,7 +82,7 @@ class Cost(NamedTuple):
         return price
 
 
-class Choice(NamedTuple):
+class UnitChoice(NamedTuple):
     """The units that serve a group.
 
     ``units`` maps the uuid of a deployable to how many of its units are
@@ -110,21 +110,21 @@ HIGHEST_PRICE = Cost(*(_MAX_PART,) * len(Cost._fields)).price
 
 def policy_of(
     group: device_profile.Group, policies: Mapping[str, str]
-) -> Policy:
+) -> UnitPolicy:
     """The policy for the first class of a group.
 
     :param policies: resource class -> its policy, if it is not the default
     """
-    return Policy(policies.get(min(group.resources), Policy.PACK))
+    return UnitPolicy(policies.get(min(group.resources), UnitPolicy.PACK))
 
 
 def choose(
     group: device_profile.Group,
     pool: Sequence[free_units.FreeUnits],
-    policy: Policy = Policy.PACK,
+    policy: UnitPolicy = UnitPolicy.PACK,
     demand: Mapping[str, float] = _NO_DEMAND,
     near: frozenset[str] = frozenset(),
-) -> Choice | None:
+) -> UnitChoice | None:
     """The best units of a pool for a group; of equals, the first ones.
 
     :param pool: all deployables of one provider
@@ -159,10 +159,10 @@ def _places(
 def _chosen(
     group: device_profile.Group,
     pool: Sequence[free_units.FreeUnits],
-    policy: Policy,
+    policy: UnitPolicy,
     demand: Mapping[str, float],
     near: frozenset[str],
-) -> Choice | None:
+) -> UnitChoice | None:
     chosen: dict[str, int] = {}
     costs: list[Cost] = []
     others = 0
@@ -179,7 +179,7 @@ def _chosen(
         chosen |= taken
         costs.append(cost)
     cost = together(costs)
-    return Choice(cost, chosen, _why(group, cost, others))
+    return UnitChoice(cost, chosen, _why(group, cost, others))
 
 
 def _graded(
@@ -231,14 +231,14 @@ def _best(
     graded: Sequence[tuple[_Grade, free_units.FreeUnits]],
     of_class: Sequence[free_units.FreeUnits],
     amount: int,
-    policy: Policy,
+    policy: UnitPolicy,
 ) -> tuple[Cost, dict[str, int]]:
     """The best units, of which there are enough.
 
     All units of the better grades are taken. Among those of the last grade
     that is needed, the sets decide.
     """
-    is_packed = policy is Policy.PACK
+    is_packed = policy is UnitPolicy.PACK
     taken: dict[str, int] = {}
     grades: list[_Grade] = []
     for grade, pairs in itertools.groupby(graded, key=lambda pair: pair[0]):

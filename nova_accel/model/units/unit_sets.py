@@ -24,7 +24,7 @@ from typing import NamedTuple
 from nova_accel.model.units import free_units
 
 
-class Set(NamedTuple):
+class UnitSet(NamedTuple):
     """A set of deployables, or a single one, which has no parts.
 
     ``total`` is how many units it has, ``free`` how many of them are free and
@@ -36,7 +36,7 @@ class Set(NamedTuple):
     free: int
     ready: int
     size: int
-    parts: tuple['Set', ...] = ()
+    parts: tuple['UnitSet', ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -60,7 +60,7 @@ class Damage(NamedTuple):
 
 def tree(
     pool: Sequence[free_units.FreeUnits], ready: Mapping[str, int]
-) -> Set:
+) -> UnitSet:
     """The set of the whole pool, with those within.
 
     :param ready: deployable uuid -> how many of its units may be taken
@@ -73,12 +73,12 @@ def _set(
     members: Sequence[free_units.FreeUnits],
     ready: Mapping[str, int],
     depth: int,
-) -> Set:
+) -> UnitSet:
     """A set; if it has one member, that deployable itself."""
     if len(members) == 1:
         return _single(members[0], ready)
     inner: dict[str, list[free_units.FreeUnits]] = {}
-    parts: list[Set] = []
+    parts: list[UnitSet] = []
     for each in members:
         if depth < len(each.sets):
             inner.setdefault(each.sets[depth], []).append(each)
@@ -87,7 +87,7 @@ def _set(
     parts += [
         _set(name, within, ready, depth + 1) for name, within in inner.items()
     ]
-    return Set(
+    return UnitSet(
         name,
         sum([part.total for part in parts]),
         sum([part.free for part in parts]),
@@ -97,12 +97,12 @@ def _set(
     )
 
 
-def _single(each: free_units.FreeUnits, ready: Mapping[str, int]) -> Set:
+def _single(each: free_units.FreeUnits, ready: Mapping[str, int]) -> UnitSet:
     uuid = each.deployable_uuid
-    return Set(uuid, each.total, each.free, ready.get(uuid, 0), 1)
+    return UnitSet(uuid, each.total, each.free, ready.get(uuid, 0), 1)
 
 
-def best(within: Set, amount: int, is_packed: bool) -> dict[str, int]:
+def best(within: UnitSet, amount: int, is_packed: bool) -> dict[str, int]:
     """Deployable uuid -> how many units to take, with the least damage.
 
     :param amount: not more than are ready
@@ -124,12 +124,12 @@ def best(within: Set, amount: int, is_packed: bool) -> dict[str, int]:
 
 
 def _least(
-    able: Sequence[Set], amount: int, is_packed: bool
+    able: Sequence[UnitSet], amount: int, is_packed: bool
 ) -> dict[str, int]:
     """The units of that set whose loss does the least damage."""
     choices = [(part, best(part, amount, is_packed)) for part in able]
 
-    def cost(choice: tuple[Set, dict[str, int]]) -> tuple[int, ...]:
+    def cost(choice: tuple[UnitSet, dict[str, int]]) -> tuple[int, ...]:
         part, taken = choice
         done = damage(part, taken)
         if is_packed:
@@ -139,7 +139,7 @@ def _least(
     return min(choices, key=cost)[1]
 
 
-def damage(within: Set, taken: Mapping[str, int]) -> Damage:
+def damage(within: UnitSet, taken: Mapping[str, int]) -> Damage:
     """The damage that is done if these units are taken.
 
     :param taken: deployable uuid -> how many units

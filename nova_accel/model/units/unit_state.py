@@ -22,7 +22,7 @@ from typing import NamedTuple
 from nova_accel.model.devices import hardware
 
 
-class State(enum.StrEnum):
+class UnitState(enum.StrEnum):
     """The states of a unit. A unit in several is in the first of them."""
 
     USED = 'used'
@@ -56,31 +56,33 @@ class Meaning(NamedTuple):
 
 
 #: The meaning of each state; ``db/rows/unit_states.py`` makes SQL of it.
-MEANINGS: Mapping[State, Meaning] = {
-    State.USED: Meaning(('is_held',), 'used', 'in use', 'in use'),
-    State.DISABLED: Meaning(
+MEANINGS: Mapping[UnitState, Meaning] = {
+    UnitState.USED: Meaning(('is_held',), 'used', 'in use', 'in use'),
+    UnitState.DISABLED: Meaning(
         ('status',), 'drained', 'disabled by an administrator', 'disabled'
     ),
-    State.HOST_SILENT: Meaning(
+    UnitState.HOST_SILENT: Meaning(
         ('is_silent',), 'unknown', 'its host is silent'
     ),
-    State.FAULTY: Meaning(('fault',), 'faulty', 'faulty: {0.fault}', 'faulty'),
-    State.CLEANING_FAILED: Meaning(
+    UnitState.FAULTY: Meaning(
+        ('fault',), 'faulty', 'faulty: {0.fault}', 'faulty'
+    ),
+    UnitState.CLEANING_FAILED: Meaning(
         ('is_clean', 'unclean_reason'),
         'unclean',
         'not cleaned: {0.unclean_reason}',
         'not clean',
     ),
-    State.BEING_CLEANED: Meaning(
+    UnitState.BEING_CLEANED: Meaning(
         ('is_clean',), 'unclean', 'being cleaned', 'not clean'
     ),
-    State.GONE: Meaning(('is_present',), 'gone', 'gone from its host'),
-    State.FREE: Meaning((), 'free'),
+    UnitState.GONE: Meaning(('is_present',), 'gone', 'gone from its host'),
+    UnitState.FREE: Meaning((), 'free'),
 }
 
 
 #: The states of a unit that is to be cleaned.
-UNCLEAN = (State.CLEANING_FAILED, State.BEING_CLEANED)
+UNCLEAN = (UnitState.CLEANING_FAILED, UnitState.BEING_CLEANED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,13 +104,13 @@ class Condition:
     is_held: bool = False
     is_silent: bool = False
 
-    def state(self, among: Iterable[State] = State) -> State:
+    def state(self, among: Iterable[UnitState] = UnitState) -> UnitState:
         """The first of some states in which the unit is, FREE if in none."""
         if self._bad:
             for state in among:
                 if self._bad.issuperset(MEANINGS[state].bad):
                     return state
-        return State.FREE
+        return UnitState.FREE
 
     @functools.cached_property
     def _bad(self) -> frozenset[str]:
@@ -116,10 +118,10 @@ class Condition:
         differing = vars(self).items() - vars(GOOD).items()
         return frozenset(field for field, _value in differing)
 
-    def reason(self, among: Iterable[State] = State) -> str | None:
+    def reason(self, among: Iterable[UnitState] = UnitState) -> str | None:
         """Why no guest can have it, for administrators; None if one can."""
         state = self.state(among)
-        if state is State.BEING_CLEANED and not self.is_present:
+        if state is UnitState.BEING_CLEANED and not self.is_present:
             return 'gone from its host before it was cleaned'
         return MEANINGS[state].text.format(self) or None
 

@@ -43,15 +43,15 @@ class Gpus(NamedTuple):
         self,
         partition: fabric.Partition,
         instance_uuid: str,
-        step: fabric.Step,
+        step: fabric.PartitionStep,
         boot_id: str,
-    ) -> fabric.Entry:
+    ) -> fabric.PartitionEntry:
         """The journal's entry of the partition that has exactly these GPUs.
 
         :raises DeviceError: some of the GPUs have a virtual function, and
             others do not.
         """
-        return fabric.Entry(
+        return fabric.PartitionEntry(
             partition.number,
             partition.module_ids,
             instance_uuid,
@@ -70,11 +70,11 @@ class Need:
 
     def __init__(
         self,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         held: holdings.Holdings,
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
     ) -> None:
-        self._board = board
+        self._current = current
         self._held = held
         self._guests = guests
 
@@ -121,13 +121,13 @@ class Need:
         in_guests = frozenset().union(*self._guests.devices().values())
         return bool(self._held.damaged()) or any(
             part in in_guests
-            for device in self._board.view.devices
+            for device in self._current.view.devices
             if device.module_id in module_ids
             for handle in device.handles
             for part in (*handle.parts, str(device.address))
         )
 
-    def has(self, entry: fabric.Entry, is_busy: bool) -> bool:
+    def has(self, entry: fabric.PartitionEntry, is_busy: bool) -> bool:
         """Whether a guest has the partition, or is about to get it.
 
         :param is_busy: Nova works on the guest, which may not run meanwhile
@@ -140,7 +140,7 @@ class Need:
         )
 
     def _handles(
-        self, entry: fabric.Entry, role: arq_types.Role
+        self, entry: fabric.PartitionEntry, role: arq_types.Role
     ) -> frozenset[str]:
         return frozenset(
             arq.handle.uuid
@@ -150,6 +150,6 @@ class Need:
     def _devices(self) -> Mapping[str, hardware.Device]:
         return {
             handle.uuid: device
-            for device in self._board.view.devices
+            for device in self._current.view.devices
             for handle in device.handles
         }

@@ -35,15 +35,15 @@ from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.model.links import fabric
+from nova_accel.virt.fabric import damaged_entries
 from nova_accel.virt.fabric import fabric_need
-from nova_accel.virt.fabric import mending
+from nova_accel.virt.fabric import fabric_watch
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fabric import partition_journal
-from nova_accel.virt.fabric import watch
 
 LOG = logging.getLogger(__name__)
 
-_Step = fabric.Step
+_Step = fabric.PartitionStep
 _RETRY_AFTER_S = 1
 
 # How often a partition may be lost while its guest waits.
@@ -62,7 +62,7 @@ class GuestPartitions(no_fabric.NoFabric):
         self,
         nodename: str,
         boot_id: str,
-        journal: partition_journal.Journal,
+        journal: partition_journal.PartitionJournal,
         manager: fabric_manager.FabricManager,
         need: fabric_need.Need,
         wait_s: float,
@@ -74,9 +74,11 @@ class GuestPartitions(no_fabric.NoFabric):
         self._journal = journal
         self._manager = manager
         self._need = need
-        self._mending = mending.Mending(boot_id, journal, manager, need)
+        self._mending = damaged_entries.Mending(
+            boot_id, journal, manager, need
+        )
         self._wait_s = wait_s
-        self._watch = watch.Watch(self.repair, interval_s)
+        self._watch = fabric_watch.FabricWatch(self.repair, interval_s)
         # Instance -> how many calls of Nova work on its guest.
         self._busy: collections.Counter[str] = collections.Counter()
         self._findings = findings
@@ -153,7 +155,7 @@ class GuestPartitions(no_fabric.NoFabric):
     def end(self) -> None:
         self._watch.end()
 
-    def _forget_boot(self, entry: fabric.Entry) -> None:
+    def _forget_boot(self, entry: fabric.PartitionEntry) -> None:
         try:
             self._journal.write(
                 dataclasses.replace(entry, step=_Step.DEACTIVATING)
@@ -248,14 +250,14 @@ class GuestPartitions(no_fabric.NoFabric):
         instance_uuid: str,
         gpus: fabric_need.Gpus,
         partitions: Iterable[fabric.Partition],
-    ) -> fabric.Entry:
+    ) -> fabric.PartitionEntry:
         """:raises DeviceError: the GPUs are no partition."""
         partition = fabric.exact(partitions, gpus.module_ids)
         return gpus.entry(
             partition, instance_uuid, _Step.ACTIVATING, self._boot_id
         )
 
-    def _make_way(self, wanted: fabric.Entry) -> None:
+    def _make_way(self, wanted: fabric.PartitionEntry) -> None:
         """Deactivate what guests that are gone have left.
 
         :raises Conflict: a guest that is not gone has one of the GPUs.
@@ -279,7 +281,7 @@ class GuestPartitions(no_fabric.NoFabric):
                 )
             self._deactivate(entry)
 
-    def _activate(self, wanted: fabric.Entry) -> None:
+    def _activate(self, wanted: fabric.PartitionEntry) -> None:
         """:raises AcceleratorError: the partition is not active."""
         partitions = self._list() or ()
         partition = fabric.exact(partitions, wanted.module_ids)
@@ -300,7 +302,7 @@ class GuestPartitions(no_fabric.NoFabric):
             self._ask_to_activate(wanted)
         self._journal.write(dataclasses.replace(wanted, step=_Step.ACTIVE))
 
-    def _ask_to_activate(self, wanted: fabric.Entry) -> None:
+    def _ask_to_activate(self, wanted: fabric.PartitionEntry) -> None:
         self._manager.activate(wanted.number, wanted.functions)
         if not self._is_active(wanted):
             raise exceptions.FabricError(
@@ -308,7 +310,7 @@ class GuestPartitions(no_fabric.NoFabric):
                 'active, although Fabric Manager was asked to activate it'
             )
 
-    def _activate_again(self, entry: fabric.Entry) -> finding.Finding:
+    def _activate_again(self, entry: fabric.PartitionEntry) -> finding.Finding:
         """Give a running guest back what a restart has taken from it."""
         words = (
             f'partition {entry.number} of the NVSwitch fabric was not active '
@@ -354,7 +356,7 @@ class GuestPartitions(no_fabric.NoFabric):
             )
 
     def _deactivate_or_warn(
-        self, entry: fabric.Entry
+        self, entry: fabric.PartitionEntry
     ) -> list[finding.Finding]:
         """Deactivate a partition, or say why it still is active."""
         try:
@@ -379,7 +381,7 @@ class GuestPartitions(no_fabric.NoFabric):
             ]
         return []
 
-    def _deactivate(self, entry: fabric.Entry) -> None:
+    def _deactivate(self, entry: fabric.PartitionEntry) -> None:
         """:raises AcceleratorError: it may still be active."""
         self._journal.write(
             dataclasses.replace(entry, step=_Step.DEACTIVATING)
@@ -394,7 +396,7 @@ class GuestPartitions(no_fabric.NoFabric):
                 )
         self._journal.remove(entry)
 
-    def _is_active(self, entry: fabric.Entry) -> bool:
+    def _is_active(self, entry: fabric.PartitionEntry) -> bool:
         return any(
             entry.is_of(each) and each.is_active for each in self._list() or ()
         )
@@ -405,12 +407,12 @@ class GuestPartitions(no_fabric.NoFabric):
             return self._manager.partitions()
         except exceptions.FabricNotReady:
             # Fabric Manager does not say whether it starts or waits.
-            active = fabric.told(
+            active = fabric.partitions_to_restore(
                 self._journal.entries(),
                 self._needed(),
                 self._journal.damaged_numbers(),
             )
-            if not self._manager.tell(active):
+            if not self._manager.restore(active):
                 raise
             LOG.warning(
                 'Fabric Manager was restarted, and is told that the '
@@ -438,7 +440,7 @@ class GuestPartitions(no_fabric.NoFabric):
             for number in sorted(words)
         ]
 
-    def _is_needed(self, entry: fabric.Entry) -> bool:
+    def _is_needed(self, entry: fabric.PartitionEntry) -> bool:
         """:raises AcceleratorError: libvirt, or the journal, does not say."""
         return self._need.has(entry, is_busy=entry.instance_uuid in self._busy)
 
@@ -459,7 +461,7 @@ class GuestPartitions(no_fabric.NoFabric):
                 found.add(entry.number)
         return frozenset(found)
 
-    def _with(self, handle_uuid: str) -> list[fabric.Entry]:
+    def _with(self, handle_uuid: str) -> list[fabric.PartitionEntry]:
         return [
             entry
             for entry in self._journal.entries()
@@ -479,7 +481,7 @@ class GuestPartitions(no_fabric.NoFabric):
 
 
 def _finding(
-    entry: fabric.Entry, words: str, is_repaired: bool = False
+    entry: fabric.PartitionEntry, words: str, is_repaired: bool = False
 ) -> finding.Finding:
     return finding.Finding(
         finding.Kind.PARTITION, words, is_repaired, entry.instance_uuid

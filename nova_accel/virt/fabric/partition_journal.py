@@ -27,20 +27,20 @@ from nova_accel.state import record_files
 _NAME = re.compile('partition-(?P<number>0|[1-9][0-9]{0,9})', re.ASCII)
 
 
-class Journal:
+class PartitionJournal:
     """The entries of one host, below ``directory``."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._files = record_files.RecordFiles(
             directory,
-            fabric.Entry.from_dict,
+            fabric.PartitionEntry.from_dict,
             _name,
             'partitions of NVSwitches',
             'the host learns from the devices of its instances whose the '
             f'partition is, and keeps the file as *{durable_file.DAMAGED}',
         )
 
-    def entries(self) -> list[fabric.Entry]:
+    def entries(self) -> list[fabric.PartitionEntry]:
         """Every entry that is not damaged."""
         return self._files.entries()
 
@@ -63,7 +63,7 @@ class Journal:
         """
         self._files.remove(f'partition-{number}')
 
-    def of_instance(self, instance_uuid: str) -> list[fabric.Entry]:
+    def of_instance(self, instance_uuid: str) -> list[fabric.PartitionEntry]:
         """The entries of an instance."""
         return [
             entry
@@ -71,14 +71,14 @@ class Journal:
             if entry.instance_uuid == instance_uuid
         ]
 
-    def write(self, entry: fabric.Entry) -> None:
+    def write(self, entry: fabric.PartitionEntry) -> None:
         """Store the entry, so that it survives a crash of the host.
 
         :raises DiskError: the disk refused.
         """
         self._files.write(entry)
 
-    def remove(self, entry: fabric.Entry) -> None:
+    def remove(self, entry: fabric.PartitionEntry) -> None:
         """Forget the entry.
 
         :raises DiskError: the disk refused.
@@ -86,5 +86,5 @@ class Journal:
         self._files.remove(_name(entry))
 
 
-def _name(entry: fabric.Entry) -> str:
+def _name(entry: fabric.PartitionEntry) -> str:
     return f'partition-{entry.number}'

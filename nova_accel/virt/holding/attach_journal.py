@@ -33,7 +33,7 @@ from nova_accel.state import durable_file
 from nova_accel.state import record_files
 
 
-class Step(enum.StrEnum):
+class AttachStep(enum.StrEnum):
     """How far the host has got with a binding."""
 
     ACQUIRING = 'acquiring'
@@ -42,7 +42,7 @@ class Step(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class AttachEntry:
     """A binding of an instance, as far as this host knows.
 
     ``moved_from`` is the role in which the API may still have the ARQs.
@@ -51,7 +51,7 @@ class Entry:
     instance_uuid: str
     role: arq_types.Role
     attempt: int
-    step: Step
+    step: AttachStep
     arqs: tuple[arq_types.Arq, ...] = ()
     moved_from: arq_types.Role | None = None
 
@@ -66,7 +66,7 @@ class Entry:
         }
 
     @classmethod
-    def from_dict(cls, value: Any) -> 'Entry':
+    def from_dict(cls, value: Any) -> 'AttachEntry':
         """The reverse of :meth:`to_dict`.
 
         :raises Malformed: the value is no entry, or none that this host can
@@ -78,7 +78,7 @@ class Entry:
             field('instance_uuid', decoding.uuid),
             field('role', role),
             field('attempt', attempt_number.from_json),
-            field('step', decoding.one_of(Step)),
+            field('step', decoding.one_of(AttachStep)),
             field('arqs', decoding.listed(arq_types.Arq.from_dict)),
             field('moved_from', decoding.optional(role)),
         )
@@ -87,9 +87,9 @@ class Entry:
 
     def check(self) -> None:
         """:raises Malformed: its fields do not belong together."""
-        if self.step is Step.HELD and not self.arqs:
+        if self.step is AttachStep.HELD and not self.arqs:
             raise decoding.Malformed('arqs', 'is empty, and the step is held')
-        if self.step is Step.ACQUIRING and self.arqs:
+        if self.step is AttachStep.ACQUIRING and self.arqs:
             raise decoding.Malformed(
                 'arqs', 'is not empty, and the step is acquiring'
             )
@@ -102,7 +102,7 @@ class Entry:
             raise decoding.Malformed('arqs', 'has a device twice')
 
 
-def of_binding(binding: host_binding.Binding) -> Entry:
+def of_binding(binding: host_binding.Binding) -> AttachEntry:
     """The entry of a binding that only the API knows.
 
     :raises Conflict: the binding is not adopted, so no host holds it.
@@ -111,17 +111,17 @@ def of_binding(binding: host_binding.Binding) -> Entry:
         raise exceptions.Conflict(
             f'what instance {binding.instance_uuid} has is not adopted'
         )
-    return Entry(
+    return AttachEntry(
         binding.instance_uuid,
         binding.role,
         binding.attempt,
-        Step.HELD,
+        AttachStep.HELD,
         binding.arqs,
     )
 
 
 def disputed(
-    entries: Iterable[Entry],
+    entries: Iterable[AttachEntry],
 ) -> dict[tuple[str, arq_types.Role], str]:
     """The entries that claim a device which another one claims, too.
 
@@ -131,7 +131,7 @@ def disputed(
 
     :returns: instance and role -> why
     """
-    claims: dict[str, list[Entry]] = {}
+    claims: dict[str, list[AttachEntry]] = {}
     for entry in entries:
         for arq in entry.arqs:
             for name in {arq.handle.uuid, *arq.handle.parts}:
@@ -160,7 +160,7 @@ def disputed(
     return found
 
 
-class Journal:
+class AttachJournal:
     """The entries of one host, below ``directory``.
 
     The accelerator API knows what a damaged entry had, see :mod:`.attempts`.
@@ -171,7 +171,7 @@ class Journal:
         self.directory = directory
         self._files = record_files.RecordFiles(
             directory,
-            Entry.from_dict,
+            AttachEntry.from_dict,
             lambda entry: _name(entry.instance_uuid, entry.role),
             'accelerators',
             'the host asks the accelerator API for what the instance has, and '
@@ -180,21 +180,23 @@ class Journal:
         for key, why in disputed(self.entries()).items():
             self._files.refuse(_name(*key), why)
 
-    def read(self, instance_uuid: str, role: arq_types.Role) -> Entry | None:
+    def read(
+        self, instance_uuid: str, role: arq_types.Role
+    ) -> AttachEntry | None:
         """The entry of a binding, or None if there is none.
 
         :raises DeviceError: the entry is damaged.
         """
         return self._files.read(_name(instance_uuid, role))
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: AttachEntry) -> None:
         """Store the entry, so that it survives a crash of the host.
 
         :raises DeviceError: the disk refused.
         """
         self._files.write(entry)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: AttachEntry) -> None:
         """Forget the entry.
 
         :raises DeviceError: the disk refused.
@@ -216,7 +218,7 @@ class Journal:
             default=0,
         )
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AttachEntry]:
         """Every entry that is not damaged."""
         return self._files.entries()
 

@@ -41,7 +41,7 @@ from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import retries
 from nova_accel.virt.holding import role_changes
 
-_Step = attach_journal.Step
+_Step = attach_journal.AttachStep
 
 
 class Attachments:
@@ -54,7 +54,7 @@ class Attachments:
     def __init__(
         self,
         nodename: str,
-        journal: attach_journal.Journal,
+        journal: attach_journal.AttachJournal,
         held: holdings.Holdings,
         api: accelerator_api.AcceleratorApi,
         devices: plugging.Devices,
@@ -270,7 +270,7 @@ class Attachments:
             if all(arq.handle.uuid != handle.uuid for arq in self.held.arqs()):
                 self._devices.unplug(handle)
 
-    def follow(self, move: reshape.Move) -> None:
+    def follow(self, move: reshape.ReshapeMove) -> None:
         """Journal that Placement has moved a unit to another provider.
 
         :raises DeviceError: the disk refused, or the journal is damaged.

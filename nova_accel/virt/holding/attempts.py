@@ -37,7 +37,7 @@ from nova_accel.virt.holding import retries
 
 LOG = logging.getLogger(__name__)
 
-_Step = attach_journal.Step
+_Step = attach_journal.AttachStep
 
 
 class Attempts:
@@ -46,7 +46,7 @@ class Attempts:
     def __init__(
         self,
         nodename: str,
-        journal: attach_journal.Journal,
+        journal: attach_journal.AttachJournal,
         held: holdings.Holdings,
         api: accelerator_api.AcceleratorApi,
         devices: plugging.Devices,
@@ -66,7 +66,7 @@ class Attempts:
     def hold(
         self,
         intent: intents.Intent,
-        before: attach_journal.Entry | None,
+        before: attach_journal.AttachEntry | None,
     ) -> None:
         """Journal an intent, ask the API, and journal what it gives.
 
@@ -175,9 +175,9 @@ class Attempts:
     def _ask(
         self,
         intent: intents.Intent,
-        entry: attach_journal.Entry,
-        before: attach_journal.Entry | None,
-    ) -> tuple[attach_journal.Entry, tuple[arq_types.Arq, ...]]:
+        entry: attach_journal.AttachEntry,
+        before: attach_journal.AttachEntry | None,
+    ) -> tuple[attach_journal.AttachEntry, tuple[arq_types.Arq, ...]]:
         """Ask the API for what an intent wants.
 
         If the API refuses, the instance holds what it held before. If it does
@@ -197,8 +197,8 @@ class Attempts:
 
     def _give_up(
         self,
-        entry: attach_journal.Entry,
-        before: attach_journal.Entry | None,
+        entry: attach_journal.AttachEntry,
+        before: attach_journal.AttachEntry | None,
         error: Exception,
     ) -> None:
         """Journal what the instance holds after an attempt that failed."""
@@ -217,7 +217,9 @@ class Attempts:
             self._journal.write(before)
 
     def _drop_replaced(
-        self, before: attach_journal.Entry, given: attach_journal.Entry
+        self,
+        before: attach_journal.AttachEntry,
+        given: attach_journal.AttachEntry,
     ) -> None:
         """Unplug what the instance held and does not get again.
 
@@ -239,7 +241,7 @@ class Attempts:
         self._cleaner.released(replaced)
 
     def _claim(
-        self, entry: attach_journal.Entry, is_journaled: bool = True
+        self, entry: attach_journal.AttachEntry, is_journaled: bool = True
     ) -> None:
         """Journal an entry, unless others have its devices on this host.
 
@@ -258,7 +260,7 @@ class Attempts:
             raise self._refusal(entry, taken)
 
     def _refusal(
-        self, entry: attach_journal.Entry, taken: Mapping[str, str]
+        self, entry: attach_journal.AttachEntry, taken: Mapping[str, str]
     ) -> exceptions.Conflict:
         words = '; '.join(
             f'the accelerator API gives {arq.handle.address} of host '
@@ -275,7 +277,7 @@ class Attempts:
         )
         return exceptions.Conflict(words)
 
-    def _give_back(self, entry: attach_journal.Entry) -> None:
+    def _give_back(self, entry: attach_journal.AttachEntry) -> None:
         """Release what the API gave, but for what others have."""
         taken = self._held.by_others(entry)
         kept = tuple(arq for arq in entry.arqs if arq.handle.uuid not in taken)
@@ -283,5 +285,5 @@ class Attempts:
             self._releases.release(dataclasses.replace(entry, arqs=kept))
 
 
-def _handles(entry: attach_journal.Entry) -> set[str]:
+def _handles(entry: attach_journal.AttachEntry) -> set[str]:
     return {arq.handle.uuid for arq in entry.arqs}

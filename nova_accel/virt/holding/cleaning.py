@@ -33,7 +33,7 @@ from nova_accel.drivers import base
 from nova_accel.host import all_guests
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.model.providers import host_view
 from nova_accel.virt.holding import holdings
 
@@ -77,15 +77,15 @@ class Cleaner:
         self,
         api: accelerator_api.AcceleratorApi,
         workers: int,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         drivers: Mapping[str, base.Driver],
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
         held: holdings.Holdings,
         blank: Callable[[attach_handle.AttachHandle, str | None], None],
         hurry: Callable[[], None],
     ) -> None:
         self._api = api
-        self._board = board
+        self._current = current
         self._drivers = drivers
         self._guests = guests
         self._held = held
@@ -103,7 +103,7 @@ class Cleaner:
 
     def released(self, arqs: Iterable[arq_types.Arq]) -> None:
         """Have the units of released ARQs cleaned soon."""
-        uuids = self._board.view.cleaned.intersection(
+        uuids = self._current.view.cleaned.intersection(
             arq.handle.uuid for arq in arqs
         )
         if uuids:
@@ -117,7 +117,7 @@ class Cleaner:
         with self._lock:
             return frozenset(self._released)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Tell the API how cleaning went, before it is asked for orders.
 
         Otherwise the orders could call a unit unclean that is clean, and that
@@ -154,7 +154,7 @@ class Cleaner:
 
     def go_on(self) -> None:
         """Start the cleanings of the orders that came after :meth:`tell`."""
-        orders = self._board.orders
+        orders = self._current.orders
         if orders is None:
             return
         with self._lock:
@@ -172,7 +172,7 @@ class Cleaner:
             early = {
                 uuid for uuid, retry in self._retries.items() if now < retry.at
             }
-            view = self._board.view
+            view = self._current.view
             # A device that is gone at the moment is cleaned when it is back.
             due = view.handles.keys() & orders.uncleaned.difference(
                 self._running, self._outcomes, early, self._held.handles()
@@ -190,7 +190,7 @@ class Cleaner:
         self,
         handle: attach_handle.AttachHandle,
         driver: base.Driver,
-        orders: standing_orders.Orders,
+        orders: host_orders.Orders,
     ) -> None:
         fault = None
         try:
@@ -224,7 +224,7 @@ class Cleaner:
         :raises DeviceError: one has.
         """
         held = self._held.handles()
-        for uuid, other in self._board.view.beside(handle.uuid).items():
+        for uuid, other in self._current.view.beside(handle.uuid).items():
             if uuid in held:
                 raise exceptions.DeviceError(
                     f'an instance holds {other.address}, which leads to the '

@@ -79,18 +79,18 @@ class Counting:
         self,
         service_host: str,
         held: holdings.Holdings,
-        board: host_view.Board,
+        current: host_view.CurrentState,
     ) -> None:
         self._service_host = service_host
         self._held = held
-        self._board = board
+        self._current = current
         self._leftovers: dict[str, str] = {}
         self._suspected: frozenset[str] = frozenset()
 
     @property
     def is_unfinished(self) -> bool:
         """Whether the next pass may have something to repair."""
-        return bool(self._board.uncounted or self._leftovers)
+        return bool(self._current.uncounted or self._leftovers)
 
     def look(self) -> Seen:
         """Read what Placement has allocated of this host's providers.
@@ -113,7 +113,7 @@ class Counting:
         """The providers of which something can be, or is, allocated."""
         return frozenset(
             provider.uuid
-            for provider in self._board.view.layout.providers
+            for provider in self._current.view.layout.providers
             if provider.totals
         ).union(arq.device_rp_uuid for each in held for arq in each.arqs)
 
@@ -137,7 +137,7 @@ class Counting:
                 if left[uuid]:
                     found += self._heal(present[uuid], left, uuid in settled)
         finally:
-            self._board.uncounted = sum(left.values(), counted.Units())
+            self._current.uncounted = sum(left.values(), counted.Units())
             self._suspected = frozenset(uuid for uuid in left if left[uuid])
         return found
 
@@ -174,7 +174,9 @@ class Counting:
         ).get(present.consumer, counted.Units())
         if units and present.resources.keys() - ours:
             # A Cyborg has them until its import is complete.
-            others = our_allocations.in_tree(self._board.view.node_uuid) - ours
+            others = (
+                our_allocations.in_tree(self._current.view.node_uuid) - ours
+            )
             units = counted.less(units, counted.amounts(present.of(others)))
         return units
 
@@ -211,13 +213,13 @@ class Counting:
                 present,
                 units,
                 servers.owner(uuid),
-                self._board.view.node_uuid,
+                self._current.view.node_uuid,
             )
             left[uuid] = counted.Units()
         return tried.outcome(_Kind.UNCOUNTED, words, uuid)
 
     def take_leftovers(
-        self, seen: Seen, host: binding_repairs.Host
+        self, seen: Seen, host: binding_repairs.HostBindings
     ) -> Iterator[finding.Finding]:
         """Remove allocations that nobody needed in the last pass, either.
 

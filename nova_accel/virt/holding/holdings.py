@@ -16,13 +16,13 @@ from nova_accel.model import arq_types
 from nova_accel.model import host_binding
 from nova_accel.virt.holding import attach_journal
 
-_Step = attach_journal.Step
+_Step = attach_journal.AttachStep
 
 
 class Holdings:
     """Answers from the journal of one host, and changes nothing."""
 
-    def __init__(self, journal: attach_journal.Journal) -> None:
+    def __init__(self, journal: attach_journal.AttachJournal) -> None:
         self._journal = journal
 
     def has(
@@ -104,7 +104,7 @@ class Holdings:
             for arq in entry.arqs
         }
 
-    def by_others(self, wanted: attach_journal.Entry) -> dict[str, str]:
+    def by_others(self, wanted: attach_journal.AttachEntry) -> dict[str, str]:
         """Attach handle uuid -> the instance that has it in another binding.
 
         :param wanted: whose attach handles are looked for

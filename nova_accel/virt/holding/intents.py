@@ -42,7 +42,7 @@ _ACTIVE = arq_types.Role.ACTIVE
 
 _R = TypeVar('_R')
 
-_Step = attach_journal.Step
+_Step = attach_journal.AttachStep
 
 #: How often the host continues from the number that the API says. Once is
 #: enough, unless the API also finds the host's number too far ahead.
@@ -63,7 +63,7 @@ class Intent:
     instance_uuid: str
     role: arq_types.Role
     ask: Callable[
-        [accelerator_api.AcceleratorApi, attach_journal.Entry],
+        [accelerator_api.AcceleratorApi, attach_journal.AttachEntry],
         tuple[arq_types.Arq, ...],
     ]
     arqs: tuple[arq_types.Arq, ...] = ()
@@ -75,8 +75,8 @@ class Intent:
         return self.listed_attempt is not None
 
     def begin(
-        self, before: attach_journal.Entry | None, attempt: int
-    ) -> attach_journal.Entry:
+        self, before: attach_journal.AttachEntry | None, attempt: int
+    ) -> attach_journal.AttachEntry:
         """The entry of an attempt that begins.
 
         A crash must not undo what a guest may have: that is "held", whatever
@@ -86,7 +86,7 @@ class Intent:
         """
         known = {arq.uuid: arq for arq in before.arqs} if before else {}
         known |= {arq.uuid: arq for arq in self.arqs}
-        return attach_journal.Entry(
+        return attach_journal.AttachEntry(
             self.instance_uuid,
             self.role,
             # A binding that was acquired later still has the greater number.
@@ -176,7 +176,7 @@ def recover(binding: host_binding.Binding) -> Intent:
 
 def _adopt(
     api: accelerator_api.AcceleratorApi,
-    entry: attach_journal.Entry,
+    entry: attach_journal.AttachEntry,
     arq_uuids: Collection[str],
     is_new: bool = False,
 ) -> tuple[arq_types.Arq, ...]:
@@ -186,10 +186,10 @@ def _adopt(
 
 
 def agree(
-    journal: attach_journal.Journal,
-    entry: attach_journal.Entry,
-    ask: Callable[[attach_journal.Entry], _R],
-) -> tuple[attach_journal.Entry, _R]:
+    journal: attach_journal.AttachJournal,
+    entry: attach_journal.AttachEntry,
+    ask: Callable[[attach_journal.AttachEntry], _R],
+) -> tuple[attach_journal.AttachEntry, _R]:
     """Ask the API with a number that is newer than all that it knows.
 
     The caller must have the instance's lock.

@@ -144,7 +144,7 @@ class UnusedMdevs:
     def __init__(
         self,
         node_devices: libvirt_devices.NodeDevices,
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
         attachments: attaching.Attachments,
     ) -> None:
         self._node_devices = node_devices

@@ -23,7 +23,7 @@ from oslo_concurrency import lockutils
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.host import answering
+from nova_accel.host import liveness
 from nova_accel.host import sysfs_tree
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
@@ -42,13 +42,13 @@ class Devices:
     def __init__(
         self,
         nodename: str,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         drivers: Mapping[str, base.Driver],
         let_go: Callable[[str], None],
         sysfs: sysfs_tree.Sysfs,
     ) -> None:
         self._nodename = nodename
-        self._board = board
+        self._current = current
         self._drivers = drivers
         self._let_go = let_go
         self._sysfs = sysfs
@@ -137,7 +137,7 @@ class Devices:
         # All that was made of a device has gone with it.
         if driver is not None:
             driver.unplug(handle)
-            if handle.uuid not in self._board.view.unusable(None):
+            if handle.uuid not in self._current.view.unusable(None):
                 self._check_answers(handle)
 
     def unplug_all(self, arqs: Iterable[arq_types.Arq]) -> None:
@@ -159,7 +159,7 @@ class Devices:
         self, handle: attach_handle.AttachHandle
     ) -> attach_handle.AttachHandle:
         """The handle, with what only this host knows of it."""
-        present = self._board.view.handles.get(handle.uuid, handle)
+        present = self._current.view.handles.get(handle.uuid, handle)
         return dataclasses.replace(
             handle,
             live_migratable=present.live_migratable,
@@ -175,16 +175,16 @@ class Devices:
                 f'gone from {self._nodename}'
             )
         arq.handle.check_same(
-            self._board.view.handles.get(arq.handle.uuid, arq.handle)
+            self._current.view.handles.get(arq.handle.uuid, arq.handle)
         )
         return driver
 
     def _check_answers(self, handle: attach_handle.AttachHandle) -> None:
         """:raises DeviceError: a function of it does not answer."""
-        answering.check(
+        liveness.check(
             self._sysfs, (handle.address, *handle.further_functions)
         )
 
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
-        name = self._board.view.drivers.get(handle_uuid)
+        name = self._current.view.drivers.get(handle_uuid)
         return None if name is None else self._drivers[name]

@@ -77,9 +77,9 @@ class Reconciler:
         interval_s: int,
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
         unused: mdevs.UnusedMdevs,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         hurry: Callable[[], None],
     ) -> None:
         self._service_host = service_host
@@ -87,14 +87,14 @@ class Reconciler:
         self._held = attachments.held
         self._guests = guests
         self._mdevs = unused
-        self._board = board
-        self._findings = board.findings
+        self._current = current
+        self._findings = current.findings
         self._hurry = hurry
         self._bindings = reconcile_bindings.BindingReconciler(
-            service_host, api, attachments, guests, board
+            service_host, api, attachments, guests, current
         )
         self._counting = counting.Counting(
-            service_host, attachments.held, board
+            service_host, attachments.held, current
         )
         self._compared_at = time.monotonic()
         self._wait_s = interval_s
@@ -113,7 +113,7 @@ class Reconciler:
                 self._repair_and_tell()
                 self._compared_at = time.monotonic()
                 self._wait_s = self._next_wait_s()
-            elif self._board.uncounted is None:
+            elif self._current.uncounted is None:
                 self.count()
             elif self._suspected:
                 self._compare_guests(self._bindings.repair(()))
@@ -123,7 +123,7 @@ class Reconciler:
 
     def _is_due(self) -> bool:
         wait_s = self._wait_s
-        if self._board.is_doubtful:
+        if self._current.is_doubtful:
             wait_s = min(wait_s, _SOON_S)
         return time.monotonic() - self._compared_at >= wait_s
 
@@ -142,7 +142,7 @@ class Reconciler:
             answer.
         """
         if not self._held.bindings():
-            self._board.uncounted = counted.Units()
+            self._current.uncounted = counted.Units()
             return
         self._put_count(self._counting.look())
 
@@ -154,11 +154,11 @@ class Reconciler:
     def _repair_and_tell(self) -> None:
         before = self._findings.all()
         # A doubt that comes up during the pass is for the next one.
-        self._board.is_doubtful = False
+        self._current.is_doubtful = False
         try:
             self.repair()
         except BaseException:
-            self._board.is_doubtful = True
+            self._current.is_doubtful = True
             raise
         # Not after each call: words that change would never let it rest.
         if self._findings.all() != before:
@@ -174,7 +174,7 @@ class Reconciler:
         # Mediated devices are listed first: each is journaled before it is
         # made, so the journal that is read later has them all.
         existing = self._mdevs.existing()
-        view = self._board.view
+        view = self._current.view
         seen = self._counting.look()
         host = self._bindings.repair(seen.instance_uuids)
         self._compare_guests(host)
@@ -215,17 +215,17 @@ class Reconciler:
             found += self._findings.of(part)
         self._findings.put(part, found + tried.failure(sentence))
 
-    def _compare_guests(self, host: binding_repairs.Host) -> None:
+    def _compare_guests(self, host: binding_repairs.HostBindings) -> None:
         self._put(_GUESTS, _GUESTS_NOT_COMPARED, lambda: self._of_guests(host))
 
     def _of_guests(
-        self, host: binding_repairs.Host
+        self, host: binding_repairs.HostBindings
     ) -> Iterator[finding.Finding]:
         """Find what is wrong with guests, and was so a moment ago.
 
         Nova's word is asked again only if something seems to be wrong.
         """
-        guests = guest_findings.Guests(
+        guests = guest_findings.SeenGuests(
             self._guests.running(), self._guests.devices()
         )
         found = frozenset(guest_findings.find(host, guests))
@@ -248,8 +248,8 @@ class Reconciler:
                 yield each
 
     def _look_again(
-        self, host: binding_repairs.Host, uuids: Collection[str]
-    ) -> binding_repairs.Host:
+        self, host: binding_repairs.HostBindings, uuids: Collection[str]
+    ) -> binding_repairs.HostBindings:
         return dataclasses.replace(
             host,
             held=self._held.bindings(),

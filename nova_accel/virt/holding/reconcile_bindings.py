@@ -48,15 +48,15 @@ class BindingReconciler:
         service_host: str,
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
-        guests: all_guests.Guests,
-        board: host_view.Board,
+        guests: all_guests.AllGuests,
+        current: host_view.CurrentState,
     ) -> None:
         self._service_host = service_host
         self._api = api
         self._attachments = attachments
         self._held = attachments.held
         self._guests = guests
-        self._board = board
+        self._current = current
         # The revision of the orders by which no ARQ awaited anybody.
         self._adopted_by: int | None = None
 
@@ -74,14 +74,16 @@ class BindingReconciler:
         Nova does not tell its driver of a server that is deleted before it
         is built. So they are looked at until that is decided.
         """
-        orders = self._board.orders
+        orders = self._current.orders
         return (
             orders is not None
             and orders.has_unadopted
             and orders.revision != self._adopted_by
         )
 
-    def repair(self, consumers: Collection[str]) -> binding_repairs.Host:
+    def repair(
+        self, consumers: Collection[str]
+    ) -> binding_repairs.HostBindings:
         """Compare the bindings, and repair what can be.
 
         :param consumers: further instances that the comparison is to have
@@ -101,7 +103,7 @@ class BindingReconciler:
             ) as tried:
                 self._do(repair)
             found += self._of_repair(repair, tried)
-        self._board.findings.put('bindings', found)
+        self._current.findings.put('bindings', found)
         return host
 
     def _mend(self) -> None:
@@ -119,7 +121,7 @@ class BindingReconciler:
     ) -> list[finding.Finding]:
         binding = repair.binding
         words = f'what it held {_arqs_of(binding)} is {_why(repair)}'
-        if repair.step is binding_repairs.Step.TELL:
+        if repair.step is binding_repairs.RepairStep.TELL:
             return [
                 finding.Finding(
                     finding.Kind.NOT_IN_API,
@@ -128,7 +130,7 @@ class BindingReconciler:
                 )
             ]
         if (
-            repair.step is binding_repairs.Step.RELEASE
+            repair.step is binding_repairs.RepairStep.RELEASE
             and (binding.instance_uuid, binding.role) in self._held.journaled()
         ):
             # The attachments tell why it is not released yet.
@@ -137,15 +139,17 @@ class BindingReconciler:
             finding.Kind.BINDING, words, binding.instance_uuid
         )
 
-    def _look(self, consumers: Collection[str]) -> binding_repairs.Host:
-        # The order matters, see binding_repairs.Host.
+    def _look(
+        self, consumers: Collection[str]
+    ) -> binding_repairs.HostBindings:
+        # The order matters, see binding_repairs.HostBindings.
         held = self._held.bindings()
         journaled = self._held.journaled()
-        orders = self._board.orders
+        orders = self._current.orders
         listed = self._api.bindings()
-        self._board.unjournaled = host_binding.unjournaled(listed, journaled)
+        self._current.unjournaled = host_binding.unjournaled(listed, journaled)
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
-        host = binding_repairs.Host(
+        host = binding_repairs.HostBindings(
             name=self._service_host,
             held=held,
             journaled=journaled,
@@ -162,26 +166,30 @@ class BindingReconciler:
     def _do(self, repair: binding_repairs.Repair) -> None:
         binding = repair.binding
         match repair.step:
-            case binding_repairs.Step.RELEASE if binding.role is not None:
+            case binding_repairs.RepairStep.RELEASE if (
+                binding.role is not None
+            ):
                 self._attachments.release(
                     binding.instance_uuid, binding.role, binding.attempt
                 )
-            case binding_repairs.Step.ACTIVATE if binding.role is not None:
+            case binding_repairs.RepairStep.ACTIVATE if (
+                binding.role is not None
+            ):
                 self._attachments.move(
                     binding.instance_uuid, binding.role, arq_types.Role.ACTIVE
                 )
-            case binding_repairs.Step.TAKE_BACK:
+            case binding_repairs.RepairStep.TAKE_BACK:
                 self._attachments.take_back(binding)
-            case binding_repairs.Step.RECOVER:
+            case binding_repairs.RepairStep.RECOVER:
                 self._attachments.hold(intents.recover(binding))
-            case binding_repairs.Step.DELETE:
+            case binding_repairs.RepairStep.DELETE:
                 self._api.delete_unadopted(
                     binding.instance_uuid, binding.arq_uuids
                 )
 
 
 def _log(repair: binding_repairs.Repair) -> None:
-    is_left = repair.step is binding_repairs.Step.TELL
+    is_left = repair.step is binding_repairs.RepairStep.TELL
     LOG.log(
         logging.ERROR if is_left else logging.WARNING,
         'The accelerators of instance %s %s are %s',

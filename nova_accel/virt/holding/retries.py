@@ -33,7 +33,7 @@ from nova_accel.virt.holding import plugging
 
 LOG = logging.getLogger(__name__)
 
-_Step = attach_journal.Step
+_Step = attach_journal.AttachStep
 
 _AWAY = (
     exceptions.ServiceUnavailable,
@@ -126,7 +126,7 @@ class Releases:
 
     def __init__(
         self,
-        journal: attach_journal.Journal,
+        journal: attach_journal.AttachJournal,
         api: accelerator_api.AcceleratorApi,
         devices: plugging.Devices,
         cleaner: cleaning.Cleaner,
@@ -143,7 +143,7 @@ class Releases:
         # To be released, with their attempts; a full disk keeps no journal.
         self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
 
-    def is_due(self, entry: attach_journal.Entry) -> bool:
+    def is_due(self, entry: attach_journal.AttachEntry) -> bool:
         """Whether an entry is to be released, or its acquire was cut short."""
         return (
             entry.step is not _Step.HELD
@@ -151,7 +151,7 @@ class Releases:
             == self._unreleased.get((entry.instance_uuid, entry.role))
         )
 
-    def release(self, entry: attach_journal.Entry) -> None:
+    def release(self, entry: attach_journal.AttachEntry) -> None:
         """Unplug its devices, free its ARQs, and forget it.
 
         The caller has the instance's lock.

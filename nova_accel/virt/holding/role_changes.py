@@ -26,7 +26,7 @@ from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import retries
 
-_Step = attach_journal.Step
+_Step = attach_journal.AttachStep
 
 
 class RoleChanges:
@@ -37,7 +37,7 @@ class RoleChanges:
 
     def __init__(
         self,
-        journal: attach_journal.Journal,
+        journal: attach_journal.AttachJournal,
         api: accelerator_api.AcceleratorApi,
         devices: plugging.Devices,
     ) -> None:
@@ -101,7 +101,7 @@ class RoleChanges:
             self._report(entry, entry.moved_from)
 
     def _report(
-        self, entry: attach_journal.Entry, source: arq_types.Role
+        self, entry: attach_journal.AttachEntry, source: arq_types.Role
     ) -> None:
         known, _nothing = intents.agree(
             self._journal,
@@ -131,7 +131,7 @@ class RoleChanges:
             if entry.moved_from is not None:
                 self._try_remove_left(entry)
 
-    def _try_remove_left(self, entry: attach_journal.Entry) -> None:
+    def _try_remove_left(self, entry: attach_journal.AttachEntry) -> None:
         with retries.retry_later(
             f'A move of the accelerators of instance {entry.instance_uuid} '
             'is not finished',
@@ -139,7 +139,7 @@ class RoleChanges:
         ):
             self._remove_left(entry)
 
-    def _remove_left(self, entry: attach_journal.Entry) -> None:
+    def _remove_left(self, entry: attach_journal.AttachEntry) -> None:
         """Remove older entries of the ARQs that an entry has taken over.
 
         Their role is not always ``moved_from``. That is the role that the API

@@ -15,7 +15,7 @@
 The database has their ARQs, imported from a Cyborg and not adopted. The host
 makes its own what it sees in a guest: the API gets its role and the number of
 an attempt, the journal an entry. The rules are in
-:mod:`nova_accel.model.providers.taking_over`.
+:mod:`nova_accel.model.providers.take_over_choice`.
 """
 
 from collections.abc import Collection
@@ -33,7 +33,7 @@ from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import nova_server
 from nova_accel.model.providers import host_view
-from nova_accel.model.providers import taking_over
+from nova_accel.model.providers import take_over_choice
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import mdevs
@@ -61,16 +61,16 @@ class TakingOver:
         service_host: str,
         api: accelerator_api.AcceleratorApi,
         attachments: attaching.Attachments,
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
         unused: mdevs.UnusedMdevs,
-        board: host_view.Board,
+        current: host_view.CurrentState,
     ) -> None:
         self._service_host = service_host
         self._api = api
         self._attachments = attachments
         self._guests = guests
         self._mdevs = unused
-        self._board = board
+        self._current = current
 
     def look(self) -> None:
         """Learn what instances hold, before devices are reported.
@@ -78,10 +78,10 @@ class TakingOver:
         :raises ServiceUnavailable: the API gave no usable answer.
         :raises DeviceError: libvirt gave none.
         """
-        if self._board.unjournaled is None:
+        if self._current.unjournaled is None:
             listing = self._api.listing()
             # The report makes the API forget them.
-            self._board.findings.put(
+            self._current.findings.put(
                 f'{_PART}, left mediated devices',
                 self._mdevs.destroy_left(listing.left_mdevs),
             )
@@ -92,7 +92,7 @@ class TakingOver:
 
         Does not raise: what fails is left to the next cycle.
         """
-        findings = self._board.findings
+        findings = self._current.findings
         with retries.retry_later(NOT_TAKEN_OVER) as tried:
             findings.put(_PART, list(self._go_on()) if self._waiting() else ())
         findings.put(f'{_PART}, as a whole', tried.failure(NOT_TAKEN_OVER))
@@ -124,13 +124,13 @@ class TakingOver:
         if chosen:
             for uuid, ports in servers.network_infos(chosen).items():
                 of_ports = nova_server.arqs_of_ports(
-                    ports, self._board.view.functions
+                    ports, self._current.view.functions
                 )
                 yield from self._take_over(uuid, chosen[uuid], of_ports)
 
     def _choices(
         self, guests: Mapping[str, Collection[str]]
-    ) -> Iterator[tuple[host_binding.Binding, taking_over.Choice]]:
+    ) -> Iterator[tuple[host_binding.Binding, take_over_choice.ArqChoice]]:
         waiting = self._waiting()
         known = servers.of_host(
             self._service_host, [binding.instance_uuid for binding in waiting]
@@ -138,12 +138,12 @@ class TakingOver:
         for binding in waiting:
             yield (
                 binding,
-                taking_over.choose(
+                take_over_choice.choose(
                     binding,
                     known.get(binding.instance_uuid),
                     self._service_host,
                     guests.get(binding.instance_uuid, ()),
-                    self._board.view.layout.places,
+                    self._current.view.layout.places,
                 ),
             )
 
@@ -185,13 +185,13 @@ class TakingOver:
             )
 
     def _note(self, listed: Iterable[host_binding.Binding]) -> None:
-        self._board.unjournaled = host_binding.unjournaled(
+        self._current.unjournaled = host_binding.unjournaled(
             listed, self._attachments.held.journaled()
         )
 
     def _waiting(self) -> list[host_binding.Binding]:
         return [
             binding
-            for binding in self._board.unjournaled or ()
+            for binding in self._current.unjournaled or ()
             if binding.role is None
         ]

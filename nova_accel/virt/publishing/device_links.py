@@ -75,7 +75,7 @@ class DeviceLinks:
         # A partition that was offered keeps its place until a restart.
         self._offered: dict[frozenset[int], None] = {}
 
-    def joined(self, found: discovery.Inventory) -> discovery.Inventory:
+    def joined(self, found: discovery.Discovered) -> discovery.Discovered:
         """The devices with their sets, and the tree of these. Never raises."""
         linked = [device for device in found.devices if device.pooled_by_links]
         gpus = [
@@ -91,7 +91,7 @@ class DeviceLinks:
         pairs = self._gpus.pairs(gpus)
         result = linked_devices.joined(
             found.devices,
-            linked_devices.Facts(
+            linked_devices.LinkFacts(
                 self._paths(linked, complaints),
                 found.lines,
                 self._gpus.module_ids(gpus)
@@ -161,14 +161,16 @@ class DeviceLinks:
         self._memory.write(
             known._replace(
                 partitions=tuple(
-                    link_discovery.Partition(numbers)
+                    link_discovery.KnownPartition(numbers)
                     for numbers in sorted(offered, key=sorted)
                 )
             )
         )
         return linked_devices.Fabric(
             tuple(
-                link_discovery.Partition(numbers, offered.get(numbers, False))
+                link_discovery.KnownPartition(
+                    numbers, offered.get(numbers, False)
+                )
                 for numbers in sorted(self._offered, key=sorted)
             )
         )

@@ -45,7 +45,7 @@ _MAX_NAMED = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Inventory:
+class Discovered:
     """The accelerators of the host, and why other devices are refused.
 
     ``refused`` has texts for the operator. Each of them names one device.
@@ -61,7 +61,9 @@ class Inventory:
     lines: Mapping[str, device_spec.DeviceSpec] = dataclasses.field(
         default_factory=dict
     )
-    links: link_sets.Tree = dataclasses.field(default_factory=link_sets.Tree)
+    links: link_sets.SetTree = dataclasses.field(
+        default_factory=link_sets.SetTree
+    )
     unmatched: tuple[str, ...] = ()
     noted: frozenset[str] = frozenset()
 
@@ -76,7 +78,7 @@ def discover(
     ],
     find_host_use: Callable[[], host_use.HostUse],
     answers: last_answers.LastAnswers,
-) -> Inventory:
+) -> Discovered:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
@@ -90,7 +92,7 @@ def discover(
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
-        return Inventory()
+        return Discovered()
     with sysfs_tree.noting() as of_look:
         host = node_devices.look()
     in_use = look_at_guests(host.mdevs)
@@ -112,7 +114,7 @@ def discover(
                 search.add(function, spec)
     answers.remember(in_use.held)
     noted = [*of_look.texts(), *notes.texts()]
-    return Inventory(
+    return Discovered(
         tuple(search.devices),
         (*host.unreadable, *search.refused, *noted),
         search.lines,
@@ -469,7 +471,7 @@ def _identified(
         if function is None:
             return handle.identity
         card = host.functions.get(function.card)
-        return reason.told(
+        return reason.sanitize(
             attach_handle.identity_of(
                 f'{function.vendor_id}:{function.product_id}',
                 function.class_code,

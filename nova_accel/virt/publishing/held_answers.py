@@ -32,7 +32,7 @@ from nova_accel.model.devices import vgpu_parameters
 from nova_accel.state import value_file
 
 
-class Answer(NamedTuple):
+class HeldAnswer(NamedTuple):
     """The last answer of a driver, and the line that it was asked for.
 
     The device is as its driver has it, without what the core adds.
@@ -46,7 +46,7 @@ class HeldAnswers:
     """The memory of one host, in a file."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        self._file: value_file.ValueFile[tuple[Answer, ...]] = (
+        self._file: value_file.ValueFile[tuple[HeldAnswer, ...]] = (
             value_file.ValueFile(
                 path,
                 decoding.listed(_answer, bounds.MAX_DEVICES),
@@ -63,17 +63,17 @@ class HeldAnswers:
         """The fault of the file, if it was damaged at the last start."""
         return [(None, why) for why in self._file.damaged]
 
-    def read(self) -> tuple[Answer, ...]:
+    def read(self) -> tuple[HeldAnswer, ...]:
         return self._file.value
 
-    def write(self, answers: tuple[Answer, ...]) -> None:
+    def write(self, answers: tuple[HeldAnswer, ...]) -> None:
         """Remember them. Does not raise. Nothing new costs nothing."""
         self._file.write(answers)
 
 
-def _answer(value: Any) -> Answer:
+def _answer(value: Any) -> HeldAnswer:
     field = decoding.Fields(value)
-    return Answer(field('device', _device), field('line', decoding.words))
+    return HeldAnswer(field('device', _device), field('line', decoding.words))
 
 
 _WORDS = decoding.optional(decoding.words)
@@ -157,7 +157,7 @@ def _region(value: Any) -> programmable.Region:
     )
 
 
-def _to_json(answers: tuple[Answer, ...]) -> Any:
+def _to_json(answers: tuple[HeldAnswer, ...]) -> Any:
     return [
         each._asdict() | {'device': _plain(each.device)} for each in answers
     ]

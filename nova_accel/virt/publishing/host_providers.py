@@ -52,13 +52,13 @@ class Providers:
     def __init__(
         self,
         nodename: str,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         cleaner: cleaning.Cleaner,
         attachments: attaching.Attachments,
         traits: published_traits.PublishedTraits,
     ) -> None:
         self._nodename = nodename
-        self._board = board
+        self._current = current
         self._cleaner = cleaner
         self._attachments = attachments
         self._published_traits = traits
@@ -81,7 +81,7 @@ class Providers:
 
     def stats(self) -> dict[str, str]:
         """How many units there are, as statistics of the host."""
-        return host_stats.to_stats(self._board.view.units)
+        return host_stats.to_stats(self._current.view.units)
 
     def update(
         self,
@@ -96,7 +96,7 @@ class Providers:
         :raises ReshapeNeeded: Nova is to call again, with the allocations.
         :raises ReshapeFailed: nothing is changed.
         """
-        view, orders = self._board.view, self._board.orders
+        view, orders = self._current.view, self._current.orders
         layout = view.layout
         if allocations is not None:
             self._reshape(layout, allocations)
@@ -114,12 +114,12 @@ class Providers:
             | self._cleaner.awaited
             | self._attachments.held.releasing(),
             held,
-            self._board.uncounted or {},
+            self._current.uncounted or {},
         )
-        if orders is None or self._board.uncounted is None:
+        if orders is None or self._current.uncounted is None:
             inventories = occupancy.keep_reserved(
                 inventories,
-                {} if self._board.uncounted is None else held,
+                {} if self._current.uncounted is None else held,
                 {provider.uuid: provider.units for provider in present},
             )
         if allocations is not None:
@@ -176,13 +176,13 @@ class Providers:
                 'starts the next time'
             )
             LOG.warning(words)
-            self._board.findings.put(
+            self._current.findings.put(
                 'providers', [finding.Finding(finding.Kind.PROVIDERS, words)]
             )
         if self._moved is moved:
             self._moved = reshape.Moved()
 
-    def _follow(self, move: reshape.Move) -> bool:
+    def _follow(self, move: reshape.ReshapeMove) -> bool:
         """Journal a move.
 
         :returns: whether it is journaled

@@ -29,17 +29,17 @@ from nova_accel.model.fpga import region_contents
 from nova_accel.state import value_file
 
 #: Region -> its type.
-_Types = Mapping[str, region_contents.ToldType]
+_Types = Mapping[str, region_contents.ReportedType]
 
 #: Device -> the types of its regions.
 _OfDevices = Mapping[str, _Types]
 
 
-def _told_type(value: Any) -> region_contents.ToldType:
+def _told_type(value: Any) -> region_contents.ReportedType:
     """The reverse of a pair: the type, and its traits."""
     match value:
         case [type_uuid, traits]:
-            return region_contents.ToldType(
+            return region_contents.ReportedType(
                 decoding.name(type_uuid), frozenset(decoding.traits(traits))
             )
     raise ValueError('it is no pair')
@@ -88,7 +88,7 @@ class KnownTypes:
             {
                 device.name: told
                 for device in found
-                if (told := region_contents.told_types(device))
+                if (told := region_contents.reported_types(device))
             }
         )
         return found

@@ -42,7 +42,7 @@ class LastAnswers:
 
     def __init__(self, memory: held_answers.HeldAnswers | None = None) -> None:
         self._memory = memory
-        self._last: dict[pci_address.PciAddress, held_answers.Answer] = {
+        self._last: dict[pci_address.PciAddress, held_answers.HeldAnswer] = {
             each.device.address: each
             for each in (() if memory is None else memory.read())
         }
@@ -117,7 +117,7 @@ class LastAnswers:
             found = driver.discover(function, spec, host)
         except (exceptions.DeviceError, exceptions.InvalidName) as error:
             fault = find_fault(function.address)
-            kept = last and held_units.kept(
+            kept = last and held_units.keep(
                 last,
                 held if fault is None else _with_all_of(last, held),
                 is_there,
@@ -135,7 +135,9 @@ class LastAnswers:
                 fault or 'instances hold units of it',
                 error,
             )
-            self._last[function.address] = held_answers.Answer(last, spec.text)
+            self._last[function.address] = held_answers.HeldAnswer(
+                last, spec.text
+            )
             return kept
         if found is None:
             return None
@@ -144,7 +146,9 @@ class LastAnswers:
                 found, subsystem=found.subsystem or last.subsystem
             )
             found = held_units.completed(found, last, held, is_there)
-        self._last[function.address] = held_answers.Answer(found, spec.text)
+        self._last[function.address] = held_answers.HeldAnswer(
+            found, spec.text
+        )
         return found
 
     def _known(

@@ -47,7 +47,7 @@ class Known(NamedTuple):
     """The GPUs by address, and the partitions of the last list."""
 
     gpus: Mapping[str, KnownGpu] = {}
-    partitions: tuple[link_discovery.Partition, ...] = ()
+    partitions: tuple[link_discovery.KnownPartition, ...] = ()
 
 
 class LinkMemory:
@@ -99,8 +99,8 @@ def _gpu(value: Any) -> KnownGpu:
     )
 
 
-def _partition(value: Any) -> link_discovery.Partition:
-    return link_discovery.Partition(
+def _partition(value: Any) -> link_discovery.KnownPartition:
+    return link_discovery.KnownPartition(
         frozenset(decoding.listed(fabric.NUMBER)(value))
     )
 

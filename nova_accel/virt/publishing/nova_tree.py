@@ -102,7 +102,7 @@ def _providers(tree: provider_tree.ProviderTree) -> Iterator[tuple[Any, bool]]:
 def apply(
     tree: provider_tree.ProviderTree,
     nodename: str,
-    changes: provider_layout.Changes,
+    changes: provider_layout.TreeChanges,
 ) -> None:
     """Make the changes in our part of the tree; touch nothing else."""
     for provider in changes.put:

@@ -44,7 +44,7 @@ _MAX_LEFT_OUT = 8
 
 
 class Publisher:
-    """Discovers and reports devices; puts view and orders on the board.
+    """Discovers and reports devices; makes view and orders current.
 
     :param discover: looks at the hardware
     """
@@ -52,15 +52,15 @@ class Publisher:
     def __init__(
         self,
         node: host_view.Node,
-        discover: Callable[[], discovery.Inventory],
+        discover: Callable[[], discovery.Discovered],
         api: accelerator_api.AcceleratorApi,
-        board: host_view.Board,
+        current: host_view.CurrentState,
         cycle: periodic_work.Cycle,
     ) -> None:
         self._node = node
         self._discover = discover
         self._api = api
-        self._board = board
+        self._current = current
         self._cycle = cycle
         self._told: tuple[str, ...] = ()
         self._left_out: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Publisher:
         inventory = self._discover()
         published = publishable.of(self._node.nodename, inventory.devices)
         refused = (*inventory.refused, *published.left_out)
-        self._board.findings.put(
+        self._current.findings.put(
             'devices',
             (finding.Finding(finding.Kind.REFUSED, text) for text in refused),
         )
@@ -106,9 +106,9 @@ class Publisher:
                 inventory.links,
             ),
         )
-        if view != self._board.view:
+        if view != self._current.view:
             self._published.clear()
-            self._board.view = view
+            self._current.view = view
 
     def wait_published(self, timeout_s: float) -> None:
         """Wait until the API knows the present view.
@@ -129,12 +129,12 @@ class Publisher:
 
         :raises AcceleratorError: it has not accepted the report.
         """
-        view, orders = self._board.view, self._board.orders
+        view, orders = self._current.view, self._current.orders
         devices = [
             device.to_report(self._node.uuid, view.layout.rp_uuids)
             for device in view.devices
         ]
-        findings = finding.told(self._board.findings.all())
+        findings = finding.to_dicts(self._current.findings.all())
         newer = self._api.report(
             self._node.uuid,
             self._node.service_host,
@@ -144,8 +144,8 @@ class Publisher:
             findings,
         )
         if newer is not None:
-            self._board.orders = newer
-        if view is self._board.view and not self._published.is_set():
+            self._current.orders = newer
+        if view is self._current.view and not self._published.is_set():
             self._published.set()
             LOG.info('Published %s', _words(view, self._left_out))
 

@@ -56,12 +56,12 @@ class UnitsInUse:
     def __init__(
         self,
         held: holdings.Holdings,
-        guests: all_guests.Guests,
-        board: host_view.Board,
+        guests: all_guests.AllGuests,
+        current: host_view.CurrentState,
     ) -> None:
         self._held = held
         self._guests = guests
-        self._board = board
+        self._current = current
 
     def look(self, mdevs: Iterable[pci_function.Mdev]) -> Found:
         """Find which units are not free.
@@ -77,7 +77,7 @@ class UnitsInUse:
         arqs = self._held.arqs()
         guests = self._guests.look()
         arqs += self._held.arqs()
-        unjournaled = self._board.unjournaled
+        unjournaled = self._current.unjournaled
         arqs += [arq for binding in unjournaled or () for arq in binding.arqs]
         refused = {
             device: f'guest {guest.uuid} has {device}, and is none of Nova\'s'

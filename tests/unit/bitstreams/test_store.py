@@ -134,7 +134,7 @@ class StoreTestCase(testtools.TestCase):
 class TestResolve(StoreTestCase):
     def resolve(self, **wanted):
         return self.store.resolve(
-            fpga_bitstream.Wanted(**wanted), CARD, REGION, CONTEXT
+            fpga_bitstream.WantedBitstream(**wanted), CARD, REGION, CONTEXT
         )
 
     def fault(self, fault, **wanted):

@@ -33,9 +33,9 @@ from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_contract
+from nova_accel.model import host_orders
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 from nova_accel.model.fpga import programming_record
 from nova_accel.model.profiles import provider_allocation
@@ -90,7 +90,7 @@ class TestAcceleratorApi(testtools.TestCase):
         first = self.report(host)
         self.client.cleaning(first.uncleaned, {}, first.revision)
         told = self.report(host, first.revision)
-        self.assertEqual(standing_orders.Orders(first.revision + 1), told)
+        self.assertEqual(host_orders.Orders(first.revision + 1), told)
         self.assertIsNone(self.report(host, told.revision))
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (bound,) = self.acquire()
@@ -99,7 +99,7 @@ class TestAcceleratorApi(testtools.TestCase):
         told = self.report(host, told.revision)
         handle = bound.handle.uuid
         self.assertEqual(
-            standing_orders.Orders(
+            host_orders.Orders(
                 4, frozenset({host.device_uuid()}), frozenset({handle})
             ),
             told,
@@ -109,7 +109,7 @@ class TestAcceleratorApi(testtools.TestCase):
             self.assertEqual({handle}, self.report(host).uncleaned)
         self.client.cleaning([handle], {}, told.revision)
         self.assertEqual(
-            standing_orders.Orders(5, frozenset({host.device_uuid()})),
+            host_orders.Orders(5, frozenset({host.device_uuid()})),
             self.report(host, told.revision),
         )
 
@@ -154,11 +154,11 @@ class TestAcceleratorApi(testtools.TestCase):
             each for bus in range(_CARDS) for each in self.functions(bus)
         ]
         told = self.tell(devices, 'many')
-        self.assertEqual(standing_orders.Orders(0), told)
+        self.assertEqual(host_orders.Orders(0), told)
         self.assertEqual(len(devices), self.units())
         self.assertEqual(len(devices), sum(sent))
         self.assertLess(max(sent), 1025)
-        self.assertEqual(standing_orders.Orders(0), self.tell(devices, 'many'))
+        self.assertEqual(host_orders.Orders(0), self.tell(devices, 'many'))
         self.assertIsNone(sent.pop())
 
     def test_a_part_that_is_gone(self):

@@ -20,7 +20,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import report_contract
 from nova_accel.model import host_contract
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 
@@ -42,9 +42,9 @@ class TestAgreement(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.agreement = report_contract.Agreement(_NEXT, _SINCE)
 
-    def hear(self, status: int, contract: int | None) -> int:
+    def answer(self, status: int, contract: int | None) -> int:
         """The contract of the next report."""
-        self.agreement.hear(
+        self.agreement.note_answer(
             status,
             {} if contract is None else {host_contract.HEADER: str(contract)},
         )
@@ -52,47 +52,47 @@ class TestAgreement(testtools.TestCase):
 
     def test_it_begins_with_the_newest(self) -> None:
         self.assertEqual(
-            {**_REPORT, 'contract': _NEXT}, self.agreement.speak(_REPORT)
+            {**_REPORT, 'contract': _NEXT}, self.agreement.compose(_REPORT)
         )
         self.assertEqual({'mood': 1}, self.agreement.request({'mood': 1}))
         self.assertEqual('', self.log.output)
 
     def test_what_an_older_api_is_not_told_is_logged_once(self) -> None:
-        self.assertEqual(1, self.hear(400, 1))
+        self.assertEqual(1, self.answer(400, 1))
         for _report in range(2):
             self.assertEqual(
                 {'digest': 'a', 'devices': [{'uuid': 'b'}], 'contract': 1},
-                self.agreement.speak(_REPORT),
+                self.agreement.compose(_REPORT),
             )
         self.assertEqual({}, self.agreement.request({'mood': 1}))
         self.assertEqual(1, self.log.output.count('not told: colour'))
 
     def test_nothing_is_said_where_nothing_is_left_out(self) -> None:
-        self.hear(400, 1)
-        self.agreement.speak({'digest': 'a', 'devices': [{'uuid': 'b'}]})
+        self.answer(400, 1)
+        self.agreement.compose({'digest': 'a', 'devices': [{'uuid': 'b'}]})
         self.assertNotIn('not told', self.log.output)
 
     def test_a_refusal_by_an_api_that_knows_as_much(self) -> None:
         for known in (_NEXT, _NEXT + 1):
-            self.assertEqual(_NEXT, self.hear(400, known))
+            self.assertEqual(_NEXT, self.answer(400, known))
 
     def test_other_faults_say_nothing_of_the_contract(self) -> None:
         for status in (401, 404, 409, 500, 502, 503):
-            self.assertEqual(_NEXT, self.hear(status, None))
+            self.assertEqual(_NEXT, self.answer(status, None))
 
     def test_what_was_accepted_is_known(self) -> None:
         """A proxy may keep the header to itself."""
         for status in (200, 204):
-            self.assertEqual(_NEXT, self.hear(status, None))
+            self.assertEqual(_NEXT, self.answer(status, None))
 
     def test_an_api_that_was_upgraded(self) -> None:
-        self.hear(400, None)
-        self.agreement.speak(_REPORT)
-        self.assertEqual(1, self.hear(204, 1))
-        self.assertEqual(1, self.hear(404, _NEXT))
-        self.assertEqual(_NEXT, self.hear(204, _NEXT + 1))
-        self.assertEqual(1, self.hear(400, None))
-        self.agreement.speak(_REPORT)
+        self.answer(400, None)
+        self.agreement.compose(_REPORT)
+        self.assertEqual(1, self.answer(204, 1))
+        self.assertEqual(1, self.answer(404, _NEXT))
+        self.assertEqual(_NEXT, self.answer(204, _NEXT + 1))
+        self.assertEqual(1, self.answer(400, None))
+        self.agreement.compose(_REPORT)
         self.assertEqual(2, self.log.output.count('not told'))
 
 
@@ -132,7 +132,7 @@ class TestReports(testtools.TestCase):
 
     def report(
         self, orders_seen: int | None = None, **changes: Any
-    ) -> standing_orders.Orders | None:
+    ) -> host_orders.Orders | None:
         host = reports.SimulatedHost(regions=(1, 1))
         devices = [
             each.to_report(host.node_uuid, host.layout().rp_uuids)

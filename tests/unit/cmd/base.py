@@ -69,7 +69,7 @@ class DriftTestCase(testtools.TestCase):
 
     def acquire(self, role: str = 'active') -> None:
         host_arqs.acquire(
-            host_arqs.Request(
+            host_arqs.AcquireRequest(
                 SERVER,
                 'compute-1',
                 role,

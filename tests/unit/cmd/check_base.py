@@ -68,7 +68,7 @@ class CheckTestCase(testtools.TestCase):
 
     :ivar flavors: those of Nova
     :ivar passed_through: by Nova's own PCI tracker, as in
-        :class:`nova_accel.model.fleet.fleet_sources.Nova`
+        :class:`nova_accel.model.fleet.fleet_sources.NovaReading`
     """
 
     def setUp(self) -> None:
@@ -101,8 +101,10 @@ class CheckTestCase(testtools.TestCase):
             f'connection = sqlite:///{self.directory}/accelerators.sqlite\n'
         )
 
-    def ask_nova(self, _uuids: Collection[str]) -> fleet_sources.Nova:
-        return fleet_sources.Nova({}, passed_through=self.passed_through)
+    def ask_nova(self, _uuids: Collection[str]) -> fleet_sources.NovaReading:
+        return fleet_sources.NovaReading(
+            {}, passed_through=self.passed_through
+        )
 
     def check(
         self,

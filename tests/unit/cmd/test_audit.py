@@ -210,14 +210,14 @@ class TestAudit(base.DriftTestCase):
                 cure='cure',
             )
             for kind in (
-                disagreement.Kind.UNCOUNTED,
-                disagreement.Kind.OVERCOUNTED,
-                disagreement.Kind.GONE,
+                disagreement.Subject.UNCOUNTED,
+                disagreement.Subject.OVERCOUNTED,
+                disagreement.Subject.GONE,
             )
         ]
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.cmd.fleet_reading.read',
+                'nova_accel.cmd.database_fleet.read',
                 lambda asks_placement: types.SimpleNamespace(
                     compared=compared if asks_placement else []
                 ),
@@ -247,7 +247,7 @@ class TestAudit(base.DriftTestCase):
             other = reports.SimulatedHost(f'compute-{number}')
             other.report()
             host_arqs.acquire(
-                host_arqs.Request(
+                host_arqs.AcquireRequest(
                     uuidutils.generate_uuid(),
                     other.hostname,
                     'active',

@@ -201,7 +201,7 @@ class TestList(CommandTestCase):
 
     def test_no_escape_reaches_a_terminal(self) -> None:
         uuid = next(iter(self.simulated.servers))
-        self.simulated.servers[uuid] = fleet_sources.Server(
+        self.simulated.servers[uuid] = fleet_sources.FleetServer(
             self.simulated.servers[uuid].host, 'active', name='\x1b[2Jevil'
         )
         text = self.list('-f', 'csv')[1]
@@ -211,7 +211,7 @@ class TestList(CommandTestCase):
     def test_what_cannot_be_read(self) -> None:
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.cmd.fleet_reading.read', self.fail
+                'nova_accel.cmd.database_fleet.read', self.fail
             )
         )
         self.assertEqual((2, 'the database is away\n'), self.list())
@@ -248,7 +248,7 @@ class TestMap(CommandTestCase):
         path.write_text('before')
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.cmd.fleet_reading.read', self.fail
+                'nova_accel.cmd.database_fleet.read', self.fail
             )
         )
         status, text = self.run_command(

@@ -39,7 +39,7 @@ class TestForget(base.DriftTestCase):
         self.other = reports.SimulatedHost('compute-2')
         self.other.report()
         host_arqs.acquire(
-            host_arqs.Request(
+            host_arqs.AcquireRequest(
                 base.SERVER,
                 'compute-2',
                 'active',

@@ -27,7 +27,7 @@ from nova_accel.cmd import import_cyborg
 from nova_accel.db import device_profile
 from nova_accel.db import imports
 from nova_accel.model import nova_server
-from nova_accel.overview import answering
+from nova_accel.overview import exit_status
 from unit.cmd.cyborg import move_base
 
 
@@ -51,7 +51,7 @@ class OptionsTestCase(testtools.TestCase):
         )
         parser = command.get_parser('import-cyborg')
         status = command.run(parser.parse_args(arguments))
-        self.assertEqual(answering.UNKNOWN, status)
+        self.assertEqual(exit_status.UNKNOWN, status)
         return errors.getvalue()
 
 
@@ -162,7 +162,7 @@ class TestSteps(move_base.MoveTestCase):
         }
 
     def refusal(self, *arguments: str) -> str:
-        self.assertEqual(answering.UNKNOWN, self.run_command(*arguments))
+        self.assertEqual(exit_status.UNKNOWN, self.run_command(*arguments))
         self.assertEqual('', self.output.getvalue())
         return self.errors.getvalue()
 

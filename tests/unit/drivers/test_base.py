@@ -33,7 +33,7 @@ class TestClean(testtools.TestCase):
         for name in ('reset', 'run'):
             self.useFixture(
                 fixtures.MonkeyPatch(
-                    f'nova_accel.drivers.cleaning.{name}',
+                    f'nova_accel.drivers.device_cleaning.{name}',
                     lambda what, address, name=name: self.done.append(
                         (name, what, address)
                     ),

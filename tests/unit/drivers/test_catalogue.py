@@ -29,7 +29,7 @@ from nova_accel.model.devices import subsystem
 class TestCatalogue(testtools.TestCase):
     def test_known(self):
         self.assertEqual(
-            catalogue.Entry('QAT', 'Intel', 'C62x VF'),
+            catalogue.Product('QAT', 'Intel', 'C62x VF'),
             catalogue.look_up('8086', '37c9'),
         )
 
@@ -47,19 +47,19 @@ class TestCatalogue(testtools.TestCase):
 
     def test_devices_of_each_type(self):
         for vendor, product, entry in (
-            ('10de', '2321', catalogue.Entry('GPU', 'NVIDIA', 'H100 NVL')),
+            ('10de', '2321', catalogue.Product('GPU', 'NVIDIA', 'H100 NVL')),
             (
                 '17cb',
                 'a100',
-                catalogue.Entry('AICHIP', 'Qualcomm', 'Cloud AI 100'),
+                catalogue.Product('AICHIP', 'Qualcomm', 'Cloud AI 100'),
             ),
             (
                 '1bcf',
                 '001c',
-                catalogue.Entry('AICHIP', 'NEC', 'Vector Engine 1.0'),
+                catalogue.Product('AICHIP', 'NEC', 'Vector Engine 1.0'),
             ),
-            ('8086', '4949', catalogue.Entry('QAT', 'Intel', '6xxx VF')),
-            ('ad5a', '0400', catalogue.Entry('TIME', 'ADVA', 'Time Card')),
+            ('8086', '4949', catalogue.Product('QAT', 'Intel', '6xxx VF')),
+            ('ad5a', '0400', catalogue.Product('TIME', 'ADVA', 'Time Card')),
         ):
             self.assertEqual(entry, catalogue.look_up(vendor, product))
 
@@ -89,11 +89,14 @@ class TestCatalogue(testtools.TestCase):
 
     def test_known_vendor(self):
         self.assertEqual(
-            catalogue.Entry(vendor='NVIDIA'), catalogue.look_up('10de', 'ffff')
+            catalogue.Product(vendor='NVIDIA'),
+            catalogue.look_up('10de', 'ffff'),
         )
 
     def test_unknown(self):
-        self.assertEqual(catalogue.Entry(), catalogue.look_up('ffff', '37c9'))
+        self.assertEqual(
+            catalogue.Product(), catalogue.look_up('ffff', '37c9')
+        )
 
     def test_ids_are_those_of_pci_functions(self):
         for ids in catalogue.entries():
@@ -150,15 +153,15 @@ class TestOperatorsFile(testtools.TestCase):
             '{"QAT": {"4948": 6xxx}}}, "ac3e": {"name": ACME}}'
         )
         self.assertEqual(
-            catalogue.Entry('QAT', 'Intel', '6xxx'),
+            catalogue.Product('QAT', 'Intel', '6xxx'),
             catalogue.look_up('8086', '4948'),
         )
         self.assertEqual(
-            catalogue.Entry('QAT', 'Intel', 'C62x VF'),
+            catalogue.Product('QAT', 'Intel', 'C62x VF'),
             catalogue.look_up('8086', '37c9'),
         )
         self.assertEqual(
-            catalogue.Entry(vendor='ACME'), catalogue.look_up('ac3e', '0001')
+            catalogue.Product(vendor='ACME'), catalogue.look_up('ac3e', '0001')
         )
 
     def test_overrules(self):
@@ -167,11 +170,11 @@ class TestOperatorsFile(testtools.TestCase):
             '{"AICHIP": {"37c9": Fast}}}}'
         )
         self.assertEqual(
-            catalogue.Entry('AICHIP', 'Old Intel', 'Fast'),
+            catalogue.Product('AICHIP', 'Old Intel', 'Fast'),
             catalogue.look_up('8086', '37c9'),
         )
         self.assertEqual(
-            catalogue.Entry('QAT', 'Old Intel', 'C62x'),
+            catalogue.Product('QAT', 'Old Intel', 'C62x'),
             catalogue.look_up('8086', '37c8'),
         )
 
@@ -199,7 +202,7 @@ class TestOperatorsFile(testtools.TestCase):
             '{"GPU": {"25b6": A2 or A16}}}}'
         )
         self.assertEqual(
-            catalogue.Entry('GPU', 'NVIDIA', 'A2 or A16'),
+            catalogue.Product('GPU', 'NVIDIA', 'A2 or A16'),
             catalogue.look_up(
                 '10de', '25b6', subsystem.Subsystem('10de', '157e')
             ),

@@ -40,7 +40,7 @@ class ControllerTestCase(testtools.TestCase):
         )
 
     def controller(self, serial=None):
-        return nvme_erasure.Controller(
+        return nvme_erasure.NvmeController(
             self.sysfs.sysfs, ADDRESS, serial, bound_within_s=0
         )
 
@@ -351,7 +351,7 @@ class TestFormat(ControllerTestCase):
         return drive
 
     def both(self):
-        return nvme_erasure.Controller(
+        return nvme_erasure.NvmeController(
             self.sysfs.sysfs, ADDRESS, bound_within_s=0, others=[OTHER]
         )
 

@@ -50,7 +50,7 @@ class TestGuests(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.libvirt = self.useFixture(libvirt.Libvirt(devices.pci_info()))
-        self.guests = all_guests.Guests(self.libvirt.host)
+        self.guests = all_guests.AllGuests(self.libvirt.host)
 
     def test_those_that_do_not_run_are_guests_too(self):
         self.assertEqual(frozenset(), self.guests.uuids())

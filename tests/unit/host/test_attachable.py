@@ -87,13 +87,13 @@ class TestUnit(testtools.TestCase):
 
     def test_function(self):
         self.assertEqual(
-            [SLOT[1]], self.unit(SLOT[1], device_spec.Unit.FUNCTION)
+            [SLOT[1]], self.unit(SLOT[1], device_spec.UnitKind.FUNCTION)
         )
 
     def test_slot(self):
         self.assertEqual(
             [SLOT[1], SLOT[0], SLOT[2]],
-            self.unit(SLOT[1], device_spec.Unit.SLOT),
+            self.unit(SLOT[1], device_spec.UnitKind.SLOT),
         )
 
     def test_slot_of_a_card_is_not_that_of_its_virtual_functions(self):
@@ -102,17 +102,18 @@ class TestUnit(testtools.TestCase):
         )
         self.functions = a_host(card, *parts).functions
         self.assertEqual(
-            ['0000:83:00.0'], self.unit('0000:83:00.0', device_spec.Unit.SLOT)
+            ['0000:83:00.0'],
+            self.unit('0000:83:00.0', device_spec.UnitKind.SLOT),
         )
         self.assertEqual(
             ['0000:83:01.0', '0000:83:01.1'],
-            self.unit('0000:83:01.0', device_spec.Unit.SLOT),
+            self.unit('0000:83:01.0', device_spec.UnitKind.SLOT),
         )
 
     def test_iommu_group_without_its_bridges(self):
         self.assertEqual(
             [SLOT[0], SLOT[1], '0000:82:00.0'],
-            self.unit(SLOT[0], device_spec.Unit.IOMMU_GROUP),
+            self.unit(SLOT[0], device_spec.UnitKind.IOMMU_GROUP),
         )
 
     def test_without_an_iommu_group(self):
@@ -123,7 +124,7 @@ class TestUnit(testtools.TestCase):
         self.assertEqual(
             (function.address,),
             attachable.unit(
-                function, device_spec.Unit.IOMMU_GROUP, self.functions
+                function, device_spec.UnitKind.IOMMU_GROUP, self.functions
             ),
         )
 
@@ -317,7 +318,7 @@ class TestRefusals(testtools.TestCase):
 
 class TestLine(testtools.TestCase):
     def test_the_key_that_helps_is_one(self):
-        for kind in device_spec.Unit:
+        for kind in device_spec.UnitKind:
             (spec,) = device_spec.parse(
                 [
                     json.dumps(

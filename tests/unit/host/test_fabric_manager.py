@@ -57,8 +57,8 @@ class TestAnswers(testtools.TestCase):
         self.assertTrue(manager.deactivate(3))
         self.assertFalse(manager.deactivate(3))
         manager = self.manager((0, ''), (253, ''))
-        self.assertTrue(manager.tell([3]))
-        self.assertFalse(manager.tell([3]))
+        self.assertTrue(manager.restore([3]))
+        self.assertFalse(manager.restore([3]))
 
     def test_not_ready(self):
         for call in (
@@ -66,7 +66,7 @@ class TestAnswers(testtools.TestCase):
             lambda manager: manager.usable_partitions(),
             lambda manager: manager.activate(3),
             lambda manager: manager.deactivate(3),
-            lambda manager: manager.tell([3]),
+            lambda manager: manager.restore([3]),
         ):
             self.assertRaises(
                 exceptions.FabricNotReady, call, self.manager((248, ''))

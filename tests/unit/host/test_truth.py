@@ -232,7 +232,7 @@ def a_line(draw):
         'type': 'GPU',
     }
     if driver == 'pci':
-        keys['unit'] = draw(st.sampled_from(list(device_spec.Unit)))
+        keys['unit'] = draw(st.sampled_from(list(device_spec.UnitKind)))
         if draw(st.booleans()):
             keys['sriov_numvfs'] = draw(st.integers(1, 4))
     if driver == 'mdev':

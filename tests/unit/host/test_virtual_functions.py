@@ -137,7 +137,7 @@ class TestMake(testtools.TestCase):
             self.nodes,
             self.sysfs.sysfs,
             Claims(*claimed),
-            all_guests.Guests(self.fake.host),
+            all_guests.AllGuests(self.fake.host),
             within_s=0.5,
         ).make(specs or a_spec(sriov_numvfs=8))
 

@@ -20,7 +20,7 @@ from nova_accel.model.fleet import fleet_numbers
 from nova_accel.model.units import failure_cause
 from nova_accel.model.units import unit_state
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 ARQ = fleet_numbers.BoundArq(
     uuid='1' * 36,
@@ -42,8 +42,8 @@ def some(**changed: Any) -> fleet_numbers.Numbers:
     return dataclasses.replace(
         fleet_numbers.Numbers(
             hosts=[
-                fleet_numbers.Host('compute-1', REPORTED_AT, False),
-                fleet_numbers.Host('compute-2', REPORTED_AT, True),
+                fleet_numbers.HostNumbers('compute-1', REPORTED_AT, False),
+                fleet_numbers.HostNumbers('compute-2', REPORTED_AT, True),
             ],
             units={
                 ('VGPU', _State.USED): 1,

@@ -37,7 +37,7 @@ class ReadTest(testtools.TestCase):
         host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         host_arqs.acquire(
-            host_arqs.Request(
+            host_arqs.AcquireRequest(
                 'instance',
                 'compute-1',
                 'active',

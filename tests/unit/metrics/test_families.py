@@ -20,7 +20,7 @@ from nova_accel.model.fleet import fleet_numbers
 from nova_accel.model.units import unit_state
 from unit.metrics import numbers
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 
 def _samples(
@@ -152,7 +152,9 @@ class FamiliesTest(testtools.TestCase):
 
     def test_no_metric_has_more_series_than_it_may(self) -> None:
         hosts = [
-            fleet_numbers.Host(f'host-{number}', numbers.REPORTED_AT, False)
+            fleet_numbers.HostNumbers(
+                f'host-{number}', numbers.REPORTED_AT, False
+            )
             for number in range(9)
         ]
         bound = [

@@ -70,7 +70,7 @@ class TestRefused(
     def test_it_is_logged(self) -> None:
         log = self.useFixture(fixtures.FakeLogger())
         node = host_view.Node('host1', test_discovery.NODE_UUID, 'service')
-        board = host_view.Board(host_view.View(node.uuid))
+        board = host_view.CurrentState(host_view.View(node.uuid))
         publisher = publication.Publisher(
             node,
             lambda: self.discover(test_discovery.a_line(**self.line)),

@@ -32,10 +32,10 @@ def sets(number: int) -> tuple[str, ...]:
 
 def deployables(
     hostname: str = 'host', used: Collection[int] = ()
-) -> list[unit_changes.Deployable]:
+) -> list[unit_changes.ChangedDeployable]:
     """The GPUs; each pair is a pool."""
     return [
-        unit_changes.Deployable(
+        unit_changes.ChangedDeployable(
             hostname=hostname,
             uuid=f'{hostname}-{number}',
             rp_uuid=f'{hostname}-pair-{number // 2}',

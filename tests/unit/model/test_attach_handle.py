@@ -39,7 +39,7 @@ HANDLES = st.builds(
     address=ADDRESSES,
     mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
     # As discovery makes it of a serial number.
-    identity=st.none() | st.text(min_size=1, max_size=9).map(reason.told),
+    identity=st.none() | st.text(min_size=1, max_size=9).map(reason.sanitize),
 ) | st.builds(
     attach_handle.AttachHandle,
     uuid=st.uuids().map(str),

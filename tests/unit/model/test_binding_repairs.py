@@ -33,7 +33,7 @@ ACTIVE, OLD, INCOMING = (
 SERVER = 'server'
 STAYS = nova_server.Server(HERE)
 GONE_AWAY = nova_server.Server(THERE)
-Step = binding_repairs.Step
+Step = binding_repairs.RepairStep
 
 
 def held(
@@ -67,9 +67,9 @@ def host(
     in_api: Collection[host_binding.Binding] | None = None,
     servers: Mapping[str, nova_server.Server] | None = None,
     guests: Collection[str] = (),
-) -> binding_repairs.Host:
+) -> binding_repairs.HostBindings:
     """A host whose API has what its journal has, unless said otherwise."""
-    return binding_repairs.Host(
+    return binding_repairs.HostBindings(
         name=HERE,
         held=in_journal,
         journaled={
@@ -84,7 +84,7 @@ def host(
 
 
 def steps(
-    found: binding_repairs.Host,
+    found: binding_repairs.HostBindings,
 ) -> list[tuple[Step, arq_types.Role | None]]:
     return [(repair.step, repair.binding.role) for repair in found.repairs()]
 

@@ -76,11 +76,11 @@ class TestTold(testtools.TestCase):
     def test_each_once_and_what_is_not_repaired_first(
         self, found: list[finding.Finding]
     ) -> None:
-        told = finding.told([*found, *found])
+        told = finding.to_dicts([*found, *found])
         self.assertEqual(len(set(found)), len(told))
         repaired = [each['is_repaired'] for each in told]
         self.assertEqual(sorted(repaired), repaired)
-        self.assertEqual(told, finding.told(reversed(found)))
+        self.assertEqual(told, finding.to_dicts(reversed(found)))
 
     def test_the_kinds_that_matter_most_come_first(self) -> None:
         found = [finding.Finding(kind, 'x') for kind in finding.Kind]
@@ -88,7 +88,7 @@ class TestTold(testtools.TestCase):
             [*finding.Kind, 'a_newer_one'],
             [
                 each['kind']
-                for each in finding.told(
+                for each in finding.to_dicts(
                     [finding.Finding('a_newer_one', 'x'), *reversed(found)]
                 )
             ],
@@ -100,9 +100,9 @@ class TestTold(testtools.TestCase):
             dataclasses.replace(refused, device=str(number))
             for number in range(finding.MAX_FINDINGS)
         ]
-        self.assertEqual(finding.MAX_FINDINGS, len(finding.told(found)))
+        self.assertEqual(finding.MAX_FINDINGS, len(finding.to_dicts(found)))
         gone = finding.Finding(finding.Kind.GUEST_GONE, 'no guest')
-        told = finding.told([*found, gone])
+        told = finding.to_dicts([*found, gone])
         self.assertEqual(finding.MAX_FINDINGS, len(told))
         self.assertEqual(gone.to_dict(), told[0])
         self.assertEqual(finding.Kind.MORE, told[-1]['kind'])

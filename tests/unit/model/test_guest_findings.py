@@ -64,9 +64,9 @@ def a_host(
     role: arq_types.Role | None = arq_types.Role.ACTIVE,
     is_journaled: bool = True,
     has_guest: bool = True,
-) -> binding_repairs.Host:
+) -> binding_repairs.HostBindings:
     bindings = [binding(role)]
-    return binding_repairs.Host(
+    return binding_repairs.HostBindings(
         name=HERE,
         held=bindings if is_journaled else [],
         journaled=(),
@@ -80,8 +80,8 @@ def guests(
     is_there: bool = True,
     is_running: bool = True,
     devices: frozenset[str] = DEVICES,
-) -> guest_findings.Guests:
-    return guest_findings.Guests(
+) -> guest_findings.SeenGuests:
+    return guest_findings.SeenGuests(
         {SERVER, 'other'} if is_running else {'other'},
         {'other': frozenset(), **({SERVER: devices} if is_there else {})},
     )
@@ -93,7 +93,9 @@ STOPPED = guests(is_running=False)
 
 class TestFind(testtools.TestCase):
     def find(
-        self, host: binding_repairs.Host, found: guest_findings.Guests
+        self,
+        host: binding_repairs.HostBindings,
+        found: guest_findings.SeenGuests,
     ) -> list[tuple[str, str | None]]:
         result = list(guest_findings.find(host, found))
         for each in result:
@@ -165,7 +167,7 @@ class TestFind(testtools.TestCase):
         st.sampled_from((GONE, STOPPED, guests(devices=frozenset()))),
     )
     def test_whatever_an_operation_may_explain(
-        self, server: nova_server.Server, found: guest_findings.Guests
+        self, server: nova_server.Server, found: guest_findings.SeenGuests
     ) -> None:
         """Only a server that is here, idle and running by Nova lacks any."""
         is_told = server == RUNS

@@ -29,20 +29,20 @@ class TestLinkPlaces(testtools.TestCase):
     def test_what_is_told_is_read(self, sizes):
         self.assertEqual(
             {(kind, size) for kind, those in sizes.items() for size in those},
-            link_places.joins(link_places.told('numa_0', sizes)),
+            link_places.joins(link_places.to_text('numa_0', sizes)),
         )
 
     def test_the_text(self):
         self.assertEqual(
             'numa_0 nvlink=4 numa=2-8',
-            link_places.told(
+            link_places.to_text(
                 'numa_0',
                 {'nvlink': range(4, 5), 'root': range(0), 'numa': range(2, 9)},
             ),
         )
 
     def test_the_longest_text_can_be_reported(self):
-        text = link_places.told(
+        text = link_places.to_text(
             'x' * link_sets.MAX_NAME,
             {kind: range(10, 65) for kind in link_sets.Kind},
         )

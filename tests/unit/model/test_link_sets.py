@@ -24,7 +24,7 @@ def a_set(kind, members, **keys):
 
 def node(*sets, more=''):
     members = frozenset(more).union(*(each.members for each in sets))
-    return link_sets.Node(''.join(sorted(members)), members, sets)
+    return link_sets.SetNode(''.join(sorted(members)), members, sets)
 
 
 class TestSizes(testtools.TestCase):
@@ -53,7 +53,7 @@ class TestTree(testtools.TestCase):
         pair = a_set(Kind.NVLINK, 'ab', is_exact=True)
         four = a_set(Kind.NVLINK, 'abcd', is_exact=True)
         numa = a_set(Kind.NUMA, 'abcdn')
-        self.tree = link_sets.Tree(
+        self.tree = link_sets.SetTree(
             (node(numa), node(four), node(pair)), frozenset('abcd')
         )
 

@@ -20,7 +20,7 @@ from oslo_utils import uuidutils
 
 from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
-from nova_accel.model.fleet import draining
+from nova_accel.model.fleet import drain_plan
 from nova_accel.osc import drain_cloud
 from nova_accel.testing import reports
 from unit.osc import base
@@ -55,7 +55,7 @@ class DrainTestCase(base.CommandTestCase):
         """A server with the next FPGA of the first host."""
         bus = len(self.nova.servers)
         uuid = uuidutils.generate_uuid()
-        request = host_arqs.Request(
+        request = host_arqs.AcquireRequest(
             instance_uuid=uuid,
             hostname='compute-1',
             role='active',
@@ -78,7 +78,7 @@ class DrainTestCase(base.CommandTestCase):
         """Let no other host have a free unit."""
         for bus in range(4):
             host_arqs.acquire(
-                host_arqs.Request(
+                host_arqs.AcquireRequest(
                     instance_uuid=uuidutils.generate_uuid(),
                     hostname='compute-2',
                     role='active',
@@ -96,4 +96,4 @@ REFUSED = 'vfio-pci cannot migrate it live'
 #: The server cannot go live.
 NOT_LIVE = {'os-migrateLive': REFUSED}
 
-WAYS = draining.Way
+WAYS = drain_plan.Way

@@ -45,7 +45,7 @@ class FleetTestCase(base.CommandTestCase):
             host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (self.arq,) = host_arqs.acquire(
-            host_arqs.Request(
+            host_arqs.AcquireRequest(
                 SERVER,
                 'compute-1',
                 'active',

@@ -12,7 +12,7 @@
 
 from osc_lib import exceptions
 
-from nova_accel.model.fleet import draining as model
+from nova_accel.model.fleet import drain_plan as model
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import nova_calls
 from unit.osc import draining
@@ -69,7 +69,9 @@ class TestServers(draining.DrainTestCase):
     def test_server(self) -> None:
         found = self.boot('a\nb', extra_specs={'accel:device_profile': 'x'})
         self.assertEqual(
-            model.Server(found.uuid, 'a b', 'ACTIVE', None, True, False, True),
+            model.DrainedServer(
+                found.uuid, 'a b', 'ACTIVE', None, True, False, True
+            ),
             self.cloud.server(found.uuid, _GOLD),
         )
         self.assertIsNone(self.cloud.server('unknown', _GOLD))

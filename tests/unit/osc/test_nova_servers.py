@@ -27,7 +27,7 @@ class TestRead(testtools.TestCase):
     def add(self, uuid: str, host: str | None, **fields: object) -> None:
         self.nova.servers[uuid] = listed_servers.server(uuid, host, **fields)
 
-    def read(self, *uuids: str) -> nova_servers.Told:
+    def read(self, *uuids: str) -> nova_servers.KnownServers:
         return nova_servers.read(self.nova.compute, ['a', 'b'], {*uuids})
 
     def test_what_is_told_of_a_server(self) -> None:
@@ -35,7 +35,7 @@ class TestRead(testtools.TestCase):
         told = self.read('1')
         self.assertEqual(
             {
-                '1': fleet_sources.Server(
+                '1': fleet_sources.FleetServer(
                     'a',
                     'active',
                     name='name of 1',

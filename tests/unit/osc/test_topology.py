@@ -18,9 +18,9 @@ import pathlib
 import fixtures
 
 from nova_accel.osc import topology
-from nova_accel.overview import answering
 from nova_accel.overview import columns
 from nova_accel.overview import commands
+from nova_accel.overview import exit_status
 from unit.osc import fleet
 
 
@@ -70,7 +70,7 @@ class TestRefused(fleet.FleetTestCase):
 
     def test_only_administrators(self) -> None:
         status, text = self.run_command(topology.List)
-        self.assertEqual(answering.UNKNOWN, status)
+        self.assertEqual(exit_status.UNKNOWN, status)
         self.assertIn('GET /topology with 403', text)
 
 
@@ -133,4 +133,4 @@ class TestAudit(fleet.FleetTestCase):
 
     def test_what_is_not_known_is_no_agreement(self) -> None:
         del self.nova.servers[fleet.SERVER]['OS-EXT-STS:vm_state']
-        self.assertEqual((answering.UNKNOWN, []), self.audit())
+        self.assertEqual((exit_status.UNKNOWN, []), self.audit())

@@ -130,7 +130,7 @@ class TestDraw(testtools.TestCase):
         ]
         self.assertNotEqual([], simulated.units)
         simulated.servers = {
-            uuid: fleet_sources.Server(
+            uuid: fleet_sources.FleetServer(
                 HOSTILE, 'active', name=HOSTILE, flavor=HOSTILE, image=HOSTILE
             )
             for uuid in simulated.servers
@@ -177,7 +177,7 @@ class TestDraw(testtools.TestCase):
             for _tag, attributes in found.begun
             if 'href' in attributes
         ]
-        self.assertEqual(len(disagreement.Kind) - 1, len(links))
+        self.assertEqual(len(disagreement.Subject) - 1, len(links))
         for link in links:
             self.assertIn((link or '').removeprefix('#'), anchors)
 

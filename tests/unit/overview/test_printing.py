@@ -75,13 +75,16 @@ class TestPrinting(testtools.TestCase):
 
     def test_lines(self) -> None:
         command = _Command(self.app, None)
-        command.do = lambda: (command.tell(_HOSTILE), command.warn(_HOSTILE))
+        command.do = lambda: (
+            command.print_line(_HOSTILE),
+            command.warn(_HOSTILE),
+        )
         self.assertEqual(f'{_SHOWN}\n', self.run_command(command))
         self.assertEqual(f'{_SHOWN}\n', self.app.stderr.getvalue())
 
     def test_json(self) -> None:
         command = _Command(self.app, None)
-        command.do = lambda: command.tell_json({_HOSTILE: 1})
+        command.do = lambda: command.print_json({_HOSTILE: 1})
         text = self.run_command(command)
         self.assertEqual({_HOSTILE: 1}, json.loads(text))
         self.assertTrue(all(line.isprintable() for line in text.split('\n')))

@@ -22,7 +22,7 @@ from nova_accel.model.fleet import fleet_sources
 from nova_accel.model.units import unit_state
 from nova_accel.overview import reading
 
-Kind = disagreement.Kind
+Kind = disagreement.Subject
 
 OTHER = 'c1d2e3f4-0000-4000-8000-000000000001'
 
@@ -40,23 +40,23 @@ class _Sources:
     """
 
     def __init__(self) -> None:
-        self.servers = {SERVER: fleet_sources.Server('host', 'active')}
+        self.servers = {SERVER: fleet_sources.FleetServer('host', 'active')}
         self.providers = {'root': None, MINE: 'root', FREE: 'root'}
         self.allocations = {MINE: {SERVER: {'FPGA': 1}}}
         self.calls: list[str] = []
 
     def ours(self) -> fleet_sources.Ours:
-        device = fleet_sources.Device(
+        device = fleet_sources.FleetDevice(
             'device', 'host', 'pci', '0:0', 'FPGA', 0, 'enabled', None
         )
-        arq = fleet_sources.Arq(
+        arq = fleet_sources.FleetArq(
             'arq', 'Bound', str(arq_types.Role.ACTIVE), 'host', SERVER, 'FPGA'
         )
         return fleet_sources.Ours(
-            [fleet_sources.Host('host', 'host', False)],
+            [fleet_sources.FleetHost('host', 'host', False)],
             [device],
             [
-                fleet_sources.Unit(
+                fleet_sources.FleetUnit(
                     f'unit of {rp_uuid}',
                     'device',
                     'region',
@@ -73,10 +73,10 @@ class _Sources:
 
     def nova(
         self, ours: fleet_sources.Ours, consumers: Collection[str]
-    ) -> fleet_sources.Nova:
+    ) -> fleet_sources.NovaReading:
         asked = ours.instance_uuids.union(consumers)
         self.calls.append(f'nova {sorted(asked)}')
-        return fleet_sources.Nova(dict(self.servers))
+        return fleet_sources.NovaReading(dict(self.servers))
 
     def placement(self, path: str) -> Any:
         self.calls.append(path.partition('?')[0])
@@ -137,9 +137,9 @@ class TestRead(testtools.TestCase):
         self.sources.servers.clear()
         asked = self.sources.nova
 
-        def came_meanwhile(*arguments: Any) -> fleet_sources.Nova:
+        def came_meanwhile(*arguments: Any) -> fleet_sources.NovaReading:
             found = asked(*arguments)
-            self.sources.servers[SERVER] = fleet_sources.Server(
+            self.sources.servers[SERVER] = fleet_sources.FleetServer(
                 'host', 'active'
             )
             return found

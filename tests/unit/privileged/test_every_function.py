@@ -264,7 +264,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
                 {'number': 1, 'functions': [], **limit},
             ),
             (fabric_manager.deactivate, {'number': 1, **limit}),
-            (fabric_manager.tell, {'numbers': [1], **limit}),
+            (fabric_manager.restore, {'numbers': [1], **limit}),
             (gpu_nodes.opened, {}),
             (qat.heartbeat, {'address': CARD}),
         )

@@ -70,10 +70,10 @@ class TestFabricManager(tree.TreeTestCase):
             (lambda: fabric_manager.activate(3, [], 5), '-a 3'),
             (lambda: fabric_manager.deactivate(63, 5), '-d 63'),
             (
-                lambda: fabric_manager.tell([8, 3, 8], 5),
+                lambda: fabric_manager.restore([8, 3, 8], 5),
                 '--set-activated-list 3,8',
             ),
-            (lambda: fabric_manager.tell([], 5), '--set-activated-list '),
+            (lambda: fabric_manager.restore([], 5), '--set-activated-list '),
         ):
             self.assertEqual(
                 (0, f'--hostname 10.0.0.1:7777 {expected}\n'), call()
@@ -109,7 +109,7 @@ class TestFabricManager(tree.TreeTestCase):
             (fabric_manager.activate, 3, [tree.ADDRESS]),
             (fabric_manager.activate, 3, ['0000:3d:00.5']),
             (fabric_manager.deactivate, None),
-            (fabric_manager.tell, [64]),
+            (fabric_manager.restore, [64]),
         ):
             self.assertRaises(ValueError, call, *arguments, 5)
         for seconds in (0, -1, 601):

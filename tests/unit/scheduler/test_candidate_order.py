@@ -48,7 +48,7 @@ class TestOrder(testtools.TestCase):
         """The providers of the first group, the best candidate first."""
         for group in groups:
             group.provider_uuids = list(used)
-        order = candidate_order.Order(
+        order = candidate_order.CandidateOrder(
             groups, self.stock.known if known else None
         )
         return [
@@ -144,7 +144,9 @@ class TestOrder(testtools.TestCase):
 
     def test_a_host_without_candidates(self):
         self.assertEqual([], self.sorted(a_request_group()))
-        order = candidate_order.Order([a_request_group()], self.stock.known)
+        order = candidate_order.CandidateOrder(
+            [a_request_group()], self.stock.known
+        )
         self.assertTrue(order.fit(self.host, None).is_doubtful)
 
 
@@ -182,7 +184,7 @@ class TestLinks(testtools.TestCase):
             a_request_group(index, resources={'PGPU': size})
             for index, size in enumerate(sizes)
         ]
-        order = candidate_order.Order(groups, known)
+        order = candidate_order.CandidateOrder(groups, known)
         return [
             tuple(
                 int(uuid.removeprefix('host-pair-'))

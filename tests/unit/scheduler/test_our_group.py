@@ -95,7 +95,7 @@ class TestOurGroup(testtools.TestCase):
         made = our_group.make('device_profile_0', group, further)
         copied = made.copy()
         self.assertIs(type(made), type(copied))
-        self.assertIs(group, our_group.asked(copied))
+        self.assertIs(group, our_group.to_group(copied))
         self.assertEqual(made.obj_get_changes(), copied.obj_get_changes())
 
     def test_nova_keeps_and_clones_it(self):
@@ -119,10 +119,10 @@ class TestOurGroup(testtools.TestCase):
 class TestAsked(testtools.TestCase):
     def test_what_a_request_group_is_made_of(self):
         group = device_profile.Group({'FPGA': 2}, properties={'a': 'b'})
-        self.assertIs(group, our_group.asked(our_group.make('id', group)))
+        self.assertIs(group, our_group.to_group(our_group.make('id', group)))
 
     def test_one_that_somebody_else_has_made(self):
         group = device_profile.Group(
             {'FPGA': 2}, frozenset({'CUSTOM_A'}), frozenset({'CUSTOM_B'})
         )
-        self.assertEqual(group, our_group.asked(of_nova(group)))
+        self.assertEqual(group, our_group.to_group(of_nova(group)))

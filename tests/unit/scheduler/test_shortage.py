@@ -133,11 +133,13 @@ class TestExplain(testtools.TestCase):
         """The next request is told so, and not refused without a reason."""
         context = nova_context.get_admin_context()
         self.placement.client.put('/traits/CUSTOM_A', None, version='1.6')
-        traits.known(context, ['CUSTOM_A'])
+        traits.find_or_create(context, ['CUSTOM_A'])
         self.placement.client.delete('/traits/CUSTOM_A', version='1.6')
-        self.assertEqual({'CUSTOM_A'}, traits.known(context, ['CUSTOM_A']))
+        self.assertEqual(
+            {'CUSTOM_A'}, traits.find_or_create(context, ['CUSTOM_A'])
+        )
         self.explain(({'FPGA': 1}, 'CUSTOM_A'))
-        self.assertEqual(set(), traits.known(context, ['CUSTOM_A']))
+        self.assertEqual(set(), traits.find_or_create(context, ['CUSTOM_A']))
 
     def test_one_group_cannot_be_met(self):
         reason = self.reason(({'FPGA': 1},), ({'FPGA': 2}, 'CUSTOM_REGION1'))

@@ -33,7 +33,7 @@ class TestTraits(testtools.TestCase):
         self.placement.add_provider('host', {'VCPU': 1}, traits=['CUSTOM_A'])
         self.assertEqual(
             {'CUSTOM_A', 'OWNER_CYBORG'},
-            traits.known(
+            traits.ensure(
                 self.context, ['CUSTOM_A', 'CUSTOM_B', 'OWNER_CYBORG']
             ),
         )
@@ -47,7 +47,8 @@ class TestTraits(testtools.TestCase):
         ours = [naming.OWNERSHIP_TRAIT, naming.FABRIC_TRAIT]
         for _again in range(2):
             self.assertEqual(
-                set(ours), traits.known(self.context, [*ours, 'CUSTOM_B'])
+                set(ours),
+                traits.find_or_create(self.context, [*ours, 'CUSTOM_B']),
             )
             self.assertLess(set(ours), self.placement.traits)
 
@@ -70,7 +71,7 @@ class TestTraits(testtools.TestCase):
         self.placement.add_provider('host', {'VCPU': 1}, traits=['CUSTOM_A'])
 
         def know(*names):
-            return traits.known(self.context, names)
+            return traits.find_or_create(self.context, names)
 
         self.assertEqual(1, self.count_requests(lambda: know('CUSTOM_A')))
         self.assertEqual(0, self.count_requests(lambda: know('CUSTOM_A')))
@@ -92,28 +93,32 @@ class TestTraits(testtools.TestCase):
             traits.forget,
             lambda: self.useFixture(
                 fixtures.MonkeyPatch(
-                    'nova_accel.scheduler.short_memory.KEPT_S', 0
+                    'nova_accel.scheduler.timed_cache.KEPT_S', 0
                 )
             ),
         ):
             self.placement.client.put('/traits/CUSTOM_A', None, version='1.6')
             self.assertEqual(
-                {'CUSTOM_A'}, traits.known(self.context, ['CUSTOM_A'])
+                {'CUSTOM_A'}, traits.find_or_create(self.context, ['CUSTOM_A'])
             )
             self.placement.client.delete('/traits/CUSTOM_A', version='1.6')
             self.assertEqual(
-                {'CUSTOM_A'}, traits.known(self.context, ['CUSTOM_A'])
+                {'CUSTOM_A'}, traits.find_or_create(self.context, ['CUSTOM_A'])
             )
             forget()
-            self.assertEqual(set(), traits.known(self.context, ['CUSTOM_A']))
+            self.assertEqual(
+                set(), traits.find_or_create(self.context, ['CUSTOM_A'])
+            )
 
     def test_another_placement(self):
         self.test_a_trait_that_is_deleted()
         self.placement.client.put('/traits/CUSTOM_A', None, version='1.6')
-        traits.known(self.context, ['CUSTOM_A'])
+        traits.find_or_create(self.context, ['CUSTOM_A'])
         self.placement.use(self.placement.client._client.get_endpoint())
         self.placement.client.delete('/traits/CUSTOM_A', version='1.6')
-        self.assertEqual(set(), traits.known(self.context, ['CUSTOM_A']))
+        self.assertEqual(
+            set(), traits.find_or_create(self.context, ['CUSTOM_A'])
+        )
 
     def test_the_traits_of_a_region_are_asked_for_once(self):
         region = uuidutils.generate_uuid()
@@ -148,7 +153,7 @@ class TestPlacementAway(testtools.TestCase):
     def _test(self, url, expected):
         self.placement.use(url)
         for ask in (
-            lambda: traits.known(self.context, ['CUSTOM_A']),
+            lambda: traits.find_or_create(self.context, ['CUSTOM_A']),
             lambda: traits.ensure(self.context, naming.OWNERSHIP_TRAIT),
         ):
             error = self.assertRaises(exception.RequestFilterFailed, ask)

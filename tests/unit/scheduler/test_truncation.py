@@ -47,7 +47,7 @@ class TestWatch(testtools.TestCase):
             CONF.clear_override, 'max_placement_results', 'scheduler'
         )
         self.now = 100.0
-        self.watch = truncation.Watch(lambda: self.now)
+        self.watch = truncation.TruncationWatch(lambda: self.now)
 
     def look(self, hosts, candidates, known):
         """Look at an answer with so many candidates of each host."""

@@ -21,7 +21,7 @@ from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import unit_policies
 
 CONF = conf.CONF
-PACK, SPREAD = unit_choice.Policy.PACK, unit_choice.Policy.SPREAD
+PACK, SPREAD = unit_choice.UnitPolicy.PACK, unit_choice.UnitPolicy.SPREAD
 
 
 class TestUnitPolicies(testtools.TestCase):

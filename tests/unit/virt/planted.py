@@ -86,7 +86,7 @@ class ReconcileTestCase(started.StartedTestCase):
         other.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         host_arqs.acquire(
-            host_arqs.Request(
+            host_arqs.AcquireRequest(
                 uuidutils.generate_uuid(),
                 'compute-2',
                 'active',
@@ -111,7 +111,7 @@ class ReconcileTestCase(started.StartedTestCase):
     def accelerator_providers(self):
         return [
             provider
-            for provider in self.board.view.layout.providers
+            for provider in self.current.view.layout.providers
             if provider.totals
         ]
 
@@ -355,7 +355,7 @@ class ReconcileTestCase(started.StartedTestCase):
         taken = self.mdevs()
         handle = next(
             handle
-            for device in self.board.view.devices
+            for device in self.current.view.devices
             for deployable in device.deployables
             for handle in deployable.handles
             if handle.mdev_type and handle.uuid not in taken

@@ -36,7 +36,7 @@ class StartedTestCase(testtools.TestCase):
     """The parts of nova-compute on a simulated host, with the real API.
 
     :cvar gpus: how many cards that make vGPUs it has
-    :ivar board: of the parts that were started last
+    :ivar current: of the parts that were started last
     :ivar publisher: of the parts that were started last
     """
 
@@ -74,6 +74,6 @@ class StartedTestCase(testtools.TestCase):
         started = wiring.start(self.libvirt.host, SERVICE_HOST)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(lambda: started.cycle._idle.wait(30))
-        self.board = compute_parts.board(started)
+        self.current = compute_parts.current_state(started)
         self.publisher = compute_parts.publisher(started)
         return started

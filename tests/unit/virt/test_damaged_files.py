@@ -35,7 +35,7 @@ class TestDamagedFiles(testtools.TestCase):
         self.files = damaged_files.DamagedFiles(self.findings)
 
     def told(self):
-        self.files.tell()
+        self.files.report()
         return {
             (found.words, found.instance_uuid, found.is_repaired)
             for found in self.findings.all()

@@ -21,14 +21,16 @@ from nova_accel.virt import guest_controllers
 M = guest_pcie.Model
 
 CONTROLLERS = (
-    guest_pcie.Controller(3, M.EXPANDER, guest_pcie.Place(0, 8), 128, 1),
-    guest_pcie.Controller(4, M.EXPANDER, guest_pcie.Place(0, 9), 200),
-    guest_pcie.Controller(5, M.ROOT_PORT, guest_pcie.Place(3, 31)),
-    guest_pcie.Controller(
-        6, M.ROOT_PORT, guest_pcie.Place(0, 8, 0, is_multifunction=True)
+    guest_pcie.GuestPort(3, M.EXPANDER, guest_pcie.PortPlace(0, 8), 128, 1),
+    guest_pcie.GuestPort(4, M.EXPANDER, guest_pcie.PortPlace(0, 9), 200),
+    guest_pcie.GuestPort(5, M.ROOT_PORT, guest_pcie.PortPlace(3, 31)),
+    guest_pcie.GuestPort(
+        6, M.ROOT_PORT, guest_pcie.PortPlace(0, 8, 0, is_multifunction=True)
     ),
-    guest_pcie.Controller(17, M.UPSTREAM_PORT, guest_pcie.Place(5)),
-    guest_pcie.Controller(18, M.DOWNSTREAM_PORT, guest_pcie.Place(17, 1, 0)),
+    guest_pcie.GuestPort(17, M.UPSTREAM_PORT, guest_pcie.PortPlace(5)),
+    guest_pcie.GuestPort(
+        18, M.DOWNSTREAM_PORT, guest_pcie.PortPlace(17, 1, 0)
+    ),
 )
 
 GOLDEN = """\
@@ -64,7 +66,7 @@ class TestController(testtools.TestCase):
             GOLDEN,
             ''.join(
                 etree.tostring(
-                    guest_controllers.Controller(wanted).format_dom(),
+                    guest_controllers.GuestController(wanted).format_dom(),
                     pretty_print=True,
                     encoding='unicode',
                 )
@@ -77,7 +79,7 @@ class TestTaken(testtools.TestCase):
     def taken(self, *devices):
         guest = vconfig.LibvirtConfigGuest()
         guest.devices = list(devices)
-        return set(guest_controllers.taken(guest))
+        return set(guest_controllers.taken_indexes(guest))
 
     def port(self, index=None):
         port = vconfig.LibvirtConfigGuestPCIeRootPortController()

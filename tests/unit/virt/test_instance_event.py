@@ -54,7 +54,7 @@ class TestTold(testtools.TestCase):
         self.events.append((event, instance_uuid, request_id))
 
     def tell(self, fault, context=None):
-        with instance_event.told(context, _INSTANCE):
+        with instance_event.record_fault(context, _INSTANCE):
             raise fault
 
     def test_the_name_is_for_the_owner_and_the_rest_for_administrators(self):

@@ -66,7 +66,7 @@ class Programmer:
 
     def start(self, arqs, asker, image_properties, context=None):
         self.wanted += [
-            str(fpga_bitstream.wanted(arq.group, image_properties))
+            str(fpga_bitstream.read_wanted(arq.group, image_properties))
             for arq in arqs
         ]
 
@@ -80,7 +80,7 @@ class TestOsAcc(started.StartedTestCase):
         self.host = self.start()
         self.os_acc = os_acc.OsAcc(
             self.host.node.nodename,
-            self.board,
+            self.current,
             self.publisher,
             self.host.attachments,
             self.host.programmer,
@@ -132,12 +132,12 @@ class TestOsAcc(started.StartedTestCase):
         self.publisher.wait_published(60)
         return next(
             provider
-            for provider in self.board.view.layout.providers
+            for provider in self.current.view.layout.providers
             if resource_class in provider.totals
         )
 
     def test_arqs_of_our_providers_are_ours(self):
-        provider = self.board.view.layout.providers[0].uuid
+        provider = self.current.view.layout.providers[0].uuid
         ours, cyborgs = (
             {
                 'uuid': name,
@@ -154,7 +154,7 @@ class TestOsAcc(started.StartedTestCase):
     def test_our_mdevs_are_known_before_they_are_made(self):
         (vgpu,) = (
             device
-            for device in self.board.view.devices
+            for device in self.current.view.devices
             if device.driver == 'mdev'
         )
         for handle in vgpu.deployables[0].handles:
@@ -283,7 +283,7 @@ class TestOsAcc(started.StartedTestCase):
         programmer = Programmer()
         self.os_acc = os_acc.OsAcc(
             self.host.node.nodename,
-            self.board,
+            self.current,
             self.publisher,
             self.host.attachments,
             programmer,
@@ -344,7 +344,7 @@ class TestHooks(started.StartedTestCase):
             provider_allocation.ProviderAllocation(
                 provider.uuid, {'CUSTOM_QAT': amount}, frozenset()
             )
-            for provider in self.board.view.layout.providers
+            for provider in self.current.view.layout.providers
             if 'CUSTOM_QAT' in provider.totals
         ]
 
@@ -381,26 +381,26 @@ class TestHooks(started.StartedTestCase):
     def test_what_fails_has_the_host_compared(self):
         """Its unit may be another's, or Nova loses its allocations."""
         started, allocations = self.started(1)
-        self.board.is_doubtful = False
+        self.current.is_doubtful = False
         self.acquired(started, allocations)
-        self.assertFalse(self.board.is_doubtful)
+        self.assertFalse(self.current.is_doubtful)
         self.acquired(started, allocations, fails=True)
-        self.assertTrue(self.board.is_doubtful)
-        self.board.is_doubtful = False
+        self.assertTrue(self.current.is_doubtful)
+        self.current.is_doubtful = False
         started.os_acc.unplug({'uuid': Instance.uuid})
         with (
             self.assertRaises(exceptions.AcceleratorError),
             started.os_acc.acquired(None, Instance, ()),
         ):
             self.fail('it was acquired')
-        self.assertTrue(self.board.is_doubtful)
-        self.board.is_doubtful = False
+        self.assertTrue(self.current.is_doubtful)
+        self.current.is_doubtful = False
         with (
             self.assertRaises(ValueError),
             started.os_acc.acquired(None, PlainInstance, ()),
         ):
             raise ValueError('a server without accelerators')
-        self.assertFalse(self.board.is_doubtful)
+        self.assertFalse(self.current.is_doubtful)
 
     def test_a_server_gets_a_device_and_gives_it_back(self):
         started, allocations = self.started(2)
@@ -470,7 +470,7 @@ class TestHooks(started.StartedTestCase):
     def provider(self, amount):
         return next(
             provider.uuid
-            for provider in self.board.view.layout.providers
+            for provider in self.current.view.layout.providers
             if provider.totals.get('CUSTOM_QAT', 0) >= amount
         )
 

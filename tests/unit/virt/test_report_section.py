@@ -14,7 +14,7 @@ import dataclasses
 
 import testtools
 
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.model.providers import host_view
 from nova_accel.model.providers import provider_layout
 from nova_accel.testing import reports
@@ -28,7 +28,7 @@ class FactsTest(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.devices = tuple(HOST.devices())
-        self.board = host_view.Board(
+        self.current = host_view.CurrentState(
             host_view.View(
                 HOST.node_uuid,
                 self.devices,
@@ -39,7 +39,7 @@ class FactsTest(testtools.TestCase):
         )
 
     def test_before_the_first_answer(self) -> None:
-        facts = report_section.facts(NODE, self.board)
+        facts = report_section.facts(NODE, self.current)
         self.assertEqual('compute-1', facts['host'])
         self.assertEqual('none came', facts['orders of the API'])
         self.assertEqual({'FPGA': 4}, facts['units'])
@@ -48,10 +48,10 @@ class FactsTest(testtools.TestCase):
         self.assertTrue(large.endswith('2 units'), large)
 
     def test_disabled(self) -> None:
-        self.board.orders = standing_orders.Orders(
+        self.current.orders = host_orders.Orders(
             7, frozenset({HOST.device_uuid(1)})
         )
-        facts = report_section.facts(NODE, self.board)
+        facts = report_section.facts(NODE, self.current)
         self.assertEqual('revision 7', facts['orders of the API'])
         _faulty, large, _other = facts['devices'].values()
         self.assertTrue(large.endswith('2 units, disabled'), large)
@@ -59,7 +59,7 @@ class FactsTest(testtools.TestCase):
     def test_a_part_that_is_broken(self) -> None:
         device = self.devices[2]
         [deployable] = device.deployables
-        self.board.view = host_view.View(
+        self.current.view = host_view.View(
             HOST.node_uuid,
             (
                 dataclasses.replace(
@@ -70,17 +70,17 @@ class FactsTest(testtools.TestCase):
                 ),
             ),
         )
-        [told] = report_section.facts(NODE, self.board)['devices'].values()
+        [told] = report_section.facts(NODE, self.current)['devices'].values()
         self.assertIn('faulty: CRC error', told)
 
     def test_no_more_than_somebody_reads(self) -> None:
-        self.board.view = host_view.View(
+        self.current.view = host_view.View(
             HOST.node_uuid,
             tuple(
                 dataclasses.replace(self.devices[0], name=f'pci_{number}')
                 for number in range(report_section.MAX_DEVICES + 3)
             ),
         )
-        told = report_section.facts(NODE, self.board)['devices']
+        told = report_section.facts(NODE, self.current)['devices']
         self.assertEqual(report_section.MAX_DEVICES + 1, len(told))
         self.assertEqual(3, told['left out'])

@@ -76,7 +76,7 @@ class TestStart(started.StartedTestCase):
         host = self.start()
         vgpus, regions, functions = 16, 2, 8
         self.assertEqual(
-            vgpus + regions + functions, len(self.board.view.drivers)
+            vgpus + regions + functions, len(self.current.view.drivers)
         )
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
         self.addCleanup(CONF.clear_override, 'publish_timeout_s', 'nova_accel')
@@ -102,7 +102,7 @@ class TestStart(started.StartedTestCase):
         in_guest, other = (
             uuid
             for uuid, handle in sorted(
-                self.board.view.handles.items(),
+                self.current.view.handles.items(),
                 key=lambda item: str(item[1].address),
             )
             if str(handle.address).startswith('0000:82')

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 
 from nova_accel.db import device_profile
 from nova_accel.db.rows import arq_rows
-from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
+from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -96,7 +96,7 @@ def _fill_host(number: int, functions: int) -> None:
             )
         ]
         connection.execute(sa.insert(schema.ARQS), rows)
-        attach_handle.take(
+        handle_rows.take(
             connection,
             {
                 handle: row['uuid']

@@ -29,7 +29,7 @@ from nova.scheduler import request_filter
 from nova.scheduler import weights
 from nova.scheduler.client import report
 
-from nova_accel.db.sql import limits
+from nova_accel.db.sql import time_limits
 from rig.benchmark import calls
 from rig.benchmark import turns
 
@@ -191,7 +191,7 @@ def _our_request_filters() -> list[Callable[..., bool]]:
 @contextlib.contextmanager
 def _timed_database(watch: turns.Stopwatch) -> Iterator[None]:
     """Time the calls of the database, each with its transaction and rows."""
-    deadline = limits.deadline
+    deadline = time_limits.deadline
 
     class Timed:
         """Takes hardly any time itself."""
@@ -205,7 +205,7 @@ def _timed_database(watch: turns.Stopwatch) -> Iterator[None]:
             self._deadline.__exit__(*fault)
             watch.__exit__()
 
-    with fixtures.MonkeyPatch('nova_accel.db.sql.limits.deadline', Timed):
+    with fixtures.MonkeyPatch('nova_accel.db.sql.time_limits.deadline', Timed):
         yield
 
 

@@ -61,8 +61,8 @@ class MadeUpCyborg:
         )
 
     @staticmethod
-    def node(hostname: str) -> hosts.Node:
-        return hosts.Node(
+    def node(hostname: str) -> hosts.CyborgNode:
+        return hosts.CyborgNode(
             str(uuid.uuid5(uuid.NAMESPACE_DNS, f'node of {hostname}')),
             f'{hostname}.example',
             hostname,
@@ -93,7 +93,7 @@ class MadeUpCyborg:
 
         :returns: its id
         """
-        row = snapshot.Device(
+        row = snapshot.CyborgDevice(
             self._next(),
             self.uuid(),
             'GPU',
@@ -123,7 +123,7 @@ class MadeUpCyborg:
 
         :returns: the ids of the handles
         """
-        row = snapshot.Deployable(
+        row = snapshot.CyborgDeployable(
             self._next(),
             self.uuid(),
             f'part_{device}',
@@ -166,7 +166,7 @@ class MadeUpCyborg:
             if handle is None
             else deployables[handles[handle].deployable_id]
         )
-        row = snapshot.Arq(
+        row = snapshot.CyborgArq(
             self.uuid(),
             PROJECT,
             'Bound',

@@ -122,7 +122,7 @@ class BareScheduler(manager.SchedulerManager):
 def _copied(group: 'objects.RequestGroup') -> 'objects.RequestGroup':
     copied = group.obj_clone()
     copied.provider_uuids = []
-    copied.asked = our_group.asked(group)
+    copied.asked = our_group.to_group(group)
     return copied
 
 

@@ -153,7 +153,7 @@ class BoardCloud(fixtures.Fixture):
         allocations: Mapping[str, Mapping[str, dict[str, int]]],
     ) -> Server:
         arqs = host_arqs.acquire(
-            host_arqs.Request(
+            host_arqs.AcquireRequest(
                 instance_uuid=uuid,
                 hostname=host.hostname,
                 role=arq_types.Role.ACTIVE,

@@ -74,7 +74,7 @@ class BoardHost(reports.SimulatedHost):
         return hgx_host.HgxHost(self.module_ids)
 
     @functools.cached_property
-    def _joined(self) -> linked_devices.Joined:
+    def _joined(self) -> linked_devices.JoinedDevices:
         devices = [
             *(
                 self._device(address, hgx_host.GPU, 'GPU', GPU_CLASS)
@@ -87,7 +87,7 @@ class BoardHost(reports.SimulatedHost):
         ]
         return linked_devices.joined(
             devices,
-            linked_devices.Facts(
+            linked_devices.LinkFacts(
                 {
                     device.name: self._path(device.address)
                     for device in devices
@@ -99,7 +99,7 @@ class BoardHost(reports.SimulatedHost):
                 },
                 fabric=linked_devices.Fabric(
                     tuple(
-                        link_discovery.Partition(
+                        link_discovery.KnownPartition(
                             modules, modules not in self.unsupported
                         )
                         for modules in self.partitions

@@ -27,7 +27,7 @@ class Stock:
 
     def __init__(self) -> None:
         self.known = known_units.KnownUnits()
-        self._hosts: dict[str, list[unit_changes.Deployable]] = {}
+        self._hosts: dict[str, list[unit_changes.ChangedDeployable]] = {}
         self._silent: frozenset[str] = frozenset()
 
     def add(
@@ -36,7 +36,7 @@ class Stock:
         """Add a deployable to a provider; by default an FPGA, all free."""
         here = self._hosts.setdefault(hostname, [])
         here.append(
-            unit_changes.Deployable(
+            unit_changes.ChangedDeployable(
                 **{
                     'hostname': hostname,
                     'uuid': f'{rp_uuid}-{len(here)}',

@@ -14,7 +14,7 @@
 
 import sqlalchemy as sa
 
-from nova_accel.db.migrations import steps
+from nova_accel.db.migrations import operations
 
 revision = 'a94c1e5d70b3'
 down_revision = None
@@ -33,7 +33,7 @@ def upgrade() -> None:
 
 
 def _create_hosts() -> None:
-    steps.create_table(
+    operations.create_table(
         'hosts',
         sa.Column('hostname', sa.String(255), nullable=False),
         sa.Column('node_uuid', sa.String(36), nullable=False),
@@ -47,11 +47,11 @@ def _create_hosts() -> None:
         sa.Column('drained_by', sa.String(255)),
         sa.Column('drain_reason', sa.Text),
         sa.Column('drained_until', sa.DateTime),
-        steps.unique('hosts', 'hostname'),
+        operations.unique('hosts', 'hostname'),
     )
-    steps.create_index('hosts', 'reported_at')
-    steps.create_index('hosts', 'changed_at')
-    steps.create_table(
+    operations.create_index('hosts', 'reported_at')
+    operations.create_index('hosts', 'changed_at')
+    operations.create_table(
         'findings',
         sa.Column('hostname', sa.String(255), nullable=False),
         sa.Column('kind', sa.String(32), nullable=False),
@@ -60,15 +60,15 @@ def _create_hosts() -> None:
         sa.Column('device', sa.String(255)),
         sa.Column('words', sa.Text, nullable=False),
         sa.Column('found_at', sa.DateTime, nullable=False),
-        steps.foreign_key(
+        operations.foreign_key(
             'findings', 'hostname', 'hosts.hostname', ondelete='CASCADE'
         ),
     )
-    steps.create_index('findings', 'hostname')
+    operations.create_index('findings', 'hostname')
 
 
 def _create_devices() -> None:
-    steps.create_table(
+    operations.create_table(
         'devices',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('hostname', sa.String(255), nullable=False),
@@ -86,36 +86,36 @@ def _create_devices() -> None:
             'is_drained', sa.Boolean, nullable=False, server_default='0'
         ),
         sa.Column('fault', sa.Text),
-        sa.Column('attributes', steps.LONG_TEXT),
+        sa.Column('attributes', operations.LONG_TEXT),
         sa.Column('link_sets', sa.Text),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        steps.unique('devices', 'uuid'),
-        steps.foreign_key('devices', 'hostname', 'hosts.hostname'),
+        operations.unique('devices', 'uuid'),
+        operations.foreign_key('devices', 'hostname', 'hosts.hostname'),
     )
-    steps.create_index('devices', 'hostname')
+    operations.create_index('devices', 'hostname')
 
 
 def _create_deployables() -> None:
-    steps.create_table(
+    operations.create_table(
         'deployables',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('device_uuid', sa.String(36), nullable=False),
         sa.Column('name', sa.String(255), nullable=False),
         sa.Column('rp_uuid', sa.String(36), nullable=False),
         sa.Column('resource_class', sa.String(255), nullable=False),
-        sa.Column('traits', steps.LONG_TEXT, nullable=False),
+        sa.Column('traits', operations.LONG_TEXT, nullable=False),
         sa.Column(
             'is_cleaned', sa.Boolean, nullable=False, server_default='0'
         ),
         sa.Column('region', sa.String(255)),
         sa.Column('bitstream_id', sa.String(36)),
-        steps.unique('deployables', 'uuid'),
-        steps.foreign_key('deployables', 'device_uuid', 'devices.uuid'),
+        operations.unique('deployables', 'uuid'),
+        operations.foreign_key('deployables', 'device_uuid', 'devices.uuid'),
     )
-    steps.create_index('deployables', 'device_uuid')
-    steps.create_index('deployables', 'rp_uuid')
-    steps.create_table(
+    operations.create_index('deployables', 'device_uuid')
+    operations.create_index('deployables', 'rp_uuid')
+    operations.create_table(
         'attributes',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('deployable_uuid', sa.String(36), nullable=False),
@@ -123,9 +123,9 @@ def _create_deployables() -> None:
         sa.Column('value', sa.Text, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        steps.unique('attributes', 'uuid'),
-        steps.unique('attributes', 'deployable_uuid', 'key'),
-        steps.foreign_key(
+        operations.unique('attributes', 'uuid'),
+        operations.unique('attributes', 'deployable_uuid', 'key'),
+        operations.foreign_key(
             'attributes',
             'deployable_uuid',
             'deployables.uuid',
@@ -135,34 +135,34 @@ def _create_deployables() -> None:
 
 
 def _create_requests() -> None:
-    steps.create_table(
+    operations.create_table(
         'device_profiles',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('name', sa.String(255), nullable=False),
         sa.Column('description', sa.Text),
-        sa.Column('groups', steps.LONG_TEXT, nullable=False),
+        sa.Column('groups', operations.LONG_TEXT, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        steps.unique('device_profiles', 'uuid'),
-        steps.unique('device_profiles', 'name'),
+        operations.unique('device_profiles', 'uuid'),
+        operations.unique('device_profiles', 'name'),
     )
-    steps.create_table(
+    operations.create_table(
         'bindings',
         sa.Column('instance_uuid', sa.String(36), nullable=False),
         sa.Column('hostname', sa.String(255), nullable=False),
         sa.Column('role', sa.String(16), nullable=False),
         sa.Column('attempt', sa.BigInteger, nullable=False),
         sa.Column('released_at', sa.DateTime),
-        steps.unique('bindings', 'instance_uuid', 'hostname', 'role'),
+        operations.unique('bindings', 'instance_uuid', 'hostname', 'role'),
     )
-    steps.create_index('bindings', 'hostname', 'released_at')
-    steps.create_table(
+    operations.create_index('bindings', 'hostname', 'released_at')
+    operations.create_table(
         'arqs',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('state', sa.String(16), nullable=False),
         sa.Column('device_profile_name', sa.String(255), nullable=False),
         sa.Column('device_profile_group_id', sa.Integer, nullable=False),
-        sa.Column('group', steps.LONG_TEXT, nullable=False),
+        sa.Column('group', operations.LONG_TEXT, nullable=False),
         sa.Column('resource_class', sa.String(255), nullable=False),
         sa.Column('project_id', sa.String(255)),
         sa.Column('image_uuid', sa.String(36)),
@@ -176,15 +176,15 @@ def _create_requests() -> None:
         sa.Column('bind_ms', sa.Integer),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        steps.unique('arqs', 'uuid'),
-        steps.unique('arqs', 'instance_uuid', 'position'),
+        operations.unique('arqs', 'uuid'),
+        operations.unique('arqs', 'instance_uuid', 'position'),
     )
-    steps.create_index('arqs', 'hostname')
-    steps.create_index('arqs', 'project_id', 'hostname')
+    operations.create_index('arqs', 'hostname')
+    operations.create_index('arqs', 'project_id', 'hostname')
 
 
 def _create_attach_handles() -> None:
-    steps.create_table(
+    operations.create_table(
         'attach_handles',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('deployable_uuid', sa.String(36), nullable=False),
@@ -196,19 +196,19 @@ def _create_attach_handles() -> None:
         sa.Column('unclean_reason', sa.Text),
         sa.Column('arq_uuid', sa.String(36)),
         sa.Column('changed_at', sa.DateTime),
-        steps.unique('attach_handles', 'uuid'),
-        steps.unique('attach_handles', 'arq_uuid'),
-        steps.foreign_key(
+        operations.unique('attach_handles', 'uuid'),
+        operations.unique('attach_handles', 'arq_uuid'),
+        operations.foreign_key(
             'attach_handles', 'deployable_uuid', 'deployables.uuid'
         ),
-        steps.foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'),
+        operations.foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'),
     )
-    steps.create_index('attach_handles', 'deployable_uuid')
-    steps.create_index('attach_handles', 'changed_at')
+    operations.create_index('attach_handles', 'deployable_uuid')
+    operations.create_index('attach_handles', 'changed_at')
 
 
 def _create_bitstreams() -> None:
-    steps.create_table(
+    operations.create_table(
         'programmings',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('hostname', sa.String(255), nullable=False),
@@ -221,37 +221,37 @@ def _create_bitstreams() -> None:
         sa.Column('started_at', sa.DateTime, nullable=False),
         sa.Column('finished_at', sa.DateTime),
         sa.Column('failure', sa.Text),
-        steps.unique('programmings', 'uuid'),
+        operations.unique('programmings', 'uuid'),
     )
-    steps.create_index('programmings', 'device_uuid', 'region')
-    steps.create_index('programmings', 'started_at', 'id')
-    steps.create_table(
+    operations.create_index('programmings', 'device_uuid', 'region')
+    operations.create_index('programmings', 'started_at', 'id')
+    operations.create_table(
         'bitstream_demand',
         sa.Column('bitstream_id', sa.String(36), nullable=False),
         sa.Column('weight', sa.Double, nullable=False),
         sa.Column('counted_at', sa.DateTime, nullable=False),
-        steps.unique('bitstream_demand', 'bitstream_id'),
+        operations.unique('bitstream_demand', 'bitstream_id'),
     )
-    steps.create_table(
+    operations.create_table(
         'stock_orders',
         sa.Column('device_uuid', sa.String(36), nullable=False),
         sa.Column('region', sa.String(255), nullable=False),
         sa.Column('bitstream_id', sa.String(36), nullable=False),
         sa.Column('ordered_at', sa.DateTime, nullable=False),
-        steps.unique('stock_orders', 'device_uuid', 'region'),
+        operations.unique('stock_orders', 'device_uuid', 'region'),
     )
 
 
 def _create_serializers() -> None:
-    steps.create_table(
-        'turns',
+    operations.create_table(
+        'leases',
         sa.Column('name', sa.String(64), nullable=False),
         sa.Column('taken_at', sa.DateTime, nullable=False),
-        steps.unique('turns', 'name'),
+        operations.unique('leases', 'name'),
     )
-    steps.create_table(
+    operations.create_table(
         'quota_counts',
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('number', sa.BigInteger, nullable=False),
-        steps.unique('quota_counts', 'project_id'),
+        operations.unique('quota_counts', 'project_id'),
     )

@@ -43,12 +43,12 @@ class History:
         with self._lock:
             self._untold[record.uuid] = record
         try:
-            self._executor.submit(self._tell_soon)
+            self._executor.submit(self._report_soon)
         except RuntimeError as error:
             # nova-compute ends its threads before its last tasks.
-            LOG.info('Programming %s is not told: %s', record.uuid, error)
+            LOG.info('Programming %s is not reported: %s', record.uuid, error)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Tell the API all records that it has not heard yet.
 
         :raises ServiceUnavailable: it may not know some; they are kept.
@@ -68,12 +68,13 @@ class History:
                 if self._untold.get(record.uuid) == record:
                     del self._untold[record.uuid]
 
-    def _tell_soon(self) -> None:
+    def _report_soon(self) -> None:
         try:
-            self.tell()
+            self.report()
         except exceptions.ServiceUnavailable as error:
             LOG.warning(
-                'What is programmed is not told yet, trying again later: %s',
+                'The programming of regions is not reported yet, trying again '
+                'later: %s',
                 error,
             )
         except Exception:

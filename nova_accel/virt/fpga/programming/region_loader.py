@@ -119,12 +119,14 @@ class Loader:
         request.check(self._regions.known(job.target), job.asker.project_id)
         self._regions.serve(job.target, job.asker.instance_uuid)
 
-    def is_shell(self, wanted: fpga_bitstream.Wanted, context: Any) -> bool:
+    def is_shell(
+        self, wanted: fpga_bitstream.WantedBitstream, context: Any
+    ) -> bool:
         """See :meth:`.store.Store.is_shell`."""
         return self._bitstreams.is_shell(wanted, context)
 
     def put_if_free(
-        self, job: _Job, wanted: fpga_bitstream.Wanted, context: Any
+        self, job: _Job, wanted: fpga_bitstream.WantedBitstream, context: Any
     ) -> programmable.Contents:
         """Have a region hold a bitstream if nobody else uses the region.
 
@@ -136,7 +138,7 @@ class Loader:
     def put(
         self,
         job: _Job,
-        wanted: fpga_bitstream.Wanted,
+        wanted: fpga_bitstream.WantedBitstream,
         context: Any,
         recorded: programming_record.Asker | None = None,
     ) -> programmable.Contents:
@@ -186,7 +188,7 @@ class Loader:
                 recorded=recorded,
             )
         except _NotKeptError:
-            wanted = fpga_bitstream.Wanted(circuit.bitstream_id)
+            wanted = fpga_bitstream.WantedBitstream(circuit.bitstream_id)
             self.put(job, wanted, None, recorded)
 
     def blank(self, job: _Job, bitstream_id: str) -> None:
@@ -198,7 +200,7 @@ class Loader:
         """
         context = self._service_context()
         bitstream = self._bitstreams.resolve(
-            fpga_bitstream.Wanted(bitstream_id),
+            fpga_bitstream.WantedBitstream(bitstream_id),
             job.target.device,
             job.target.region,
             context,

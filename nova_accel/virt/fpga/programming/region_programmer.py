@@ -131,7 +131,7 @@ class Programmer:
     def program(
         self,
         deployable_uuid: str,
-        wanted: fpga_bitstream.Wanted,
+        wanted: fpga_bitstream.WantedBitstream,
         asker: programming_record.Asker,
         context: Any,
         shell_loading: programming_record.ShellLoading = (

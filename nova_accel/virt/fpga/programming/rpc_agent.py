@@ -149,7 +149,7 @@ class Endpoint:
     ) -> programmable.Contents:
         return self._programmer.program(
             deployable_uuid,
-            fpga_bitstream.Wanted(bitstream_uuid),
+            fpga_bitstream.WantedBitstream(bitstream_uuid),
             programming_record.Asker(
                 context.project_id, context.user_id, instance_uuid
             ),

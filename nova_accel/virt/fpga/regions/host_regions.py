@@ -109,34 +109,34 @@ class Regions:
             if region is not None
         ]
 
-    def known(self, target: _Target) -> region_contents.Known:
+    def known(self, target: _Target) -> region_contents.KnownContents:
         """The known contents of a region, checked with its device now."""
         return self._known(target, _Target.loaded)
 
     def _known(
         self, target: _Target, ask: Callable[[_Target], str]
-    ) -> region_contents.Known:
+    ) -> region_contents.KnownContents:
         try:
             self._check_shell(target)
             entry = self._journal.read(*target.key)
         except exceptions.DeviceError as error:
-            return region_contents.Known(fault=str(error))
+            return region_contents.KnownContents(fault=str(error))
         if entry is None:
-            return region_contents.Known()
+            return region_contents.KnownContents()
         if target.key in self._live:
-            return region_contents.Known(is_changing=True)
+            return region_contents.KnownContents(is_changing=True)
         unclean = entry.unclean(target.blank)
         if entry.contents is None:
-            return entry.known_bad(unclean)
+            return entry.contents_after_failure(unclean)
         is_same_boot = entry.boot_id == self._journal.boot_id
         try:
             said = ask(target)
         except exceptions.DeviceError as error:
             # A region that lost its contents in a boot may say nothing.
             if is_same_boot:
-                return region_contents.Known(fault=str(error))
-            return region_contents.Known(unclean=unclean)
-        return entry.known_good(
+                return region_contents.KnownContents(fault=str(error))
+            return region_contents.KnownContents(unclean=unclean)
+        return entry.contents_after_success(
             said, is_same_boot, target.tells_contents, unclean
         )
 
@@ -208,7 +208,7 @@ class Regions:
         entry = self._journal.read(*target.key)
         if entry is None:
             return None
-        given = entry.given_to(instance_uuid, bitstream)
+        given = entry.give_to(instance_uuid, bitstream)
         if given != entry:
             self._journal.write(given)
         if given.contents != entry.contents:

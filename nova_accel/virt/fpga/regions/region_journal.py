@@ -52,7 +52,7 @@ def boot_id() -> str:
     return _BOOT_ID.read_text(encoding='ascii').strip()
 
 
-class Told(Protocol):
+class ContentsReader(Protocol):
     """The word of a device for what a region holds: a :class:`.Target`."""
 
     @property
@@ -136,7 +136,7 @@ class RegionJournal:
         """
         begun = region_entry.RegionEntry(
             device,
-            region_entry.Step.PROGRAMMING,
+            region_entry.RegionStep.PROGRAMMING,
             record,
             sha256,
             bitstream.function_uuids,
@@ -183,7 +183,7 @@ class RegionJournal:
         return entry.record
 
     def recover(
-        self, devices: Mapping[tuple[str, str], Told]
+        self, devices: Mapping[tuple[str, str], ContentsReader]
     ) -> list[programming_record.Record]:
         """Decide how the programmings ended during which nova-compute died.
 
@@ -207,10 +207,10 @@ class RegionJournal:
     def _settled(
         self,
         entry: region_entry.RegionEntry,
-        told: Told | None,
+        told: ContentsReader | None,
     ) -> programming_record.Record:
         """The record of a programming that has ended, or ends now."""
-        if entry.step is not region_entry.Step.PROGRAMMING:
+        if entry.step is not region_entry.RegionStep.PROGRAMMING:
             return entry.record
         loaded = told.loaded_if_any() if told else None
         is_done = (

@@ -203,7 +203,7 @@ class Users:
     def __init__(
         self,
         held: holdings.Holdings,
-        guests: all_guests.Guests,
+        guests: all_guests.AllGuests,
         server: Callable[[str], programming_record.Holder],
     ) -> None:
         self._held = held

@@ -407,7 +407,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
 
         def stock_of_which_one_is_taken(
             connection: sa.Connection, *args: Any
-        ) -> handle_stock.Stock:
+        ) -> handle_stock.HandleStock:
             read = stock(connection, *args)
             attempts.append(read)
             connection.execute(

@@ -103,7 +103,7 @@ class TestReport(testtools.TestCase):
     ) -> None:
         part: Any = host.REPORT
         jsonschema.validate(
-            finding.told(found), part['properties']['findings']
+            finding.to_dicts(found), part['properties']['findings']
         )
 
 

@@ -89,8 +89,8 @@ class MoveTestCase(testtools.TestCase):
         self.placement.provider(rp_uuid, FPGA=1)
         self.placement.allocate(instance_uuid, rp_uuid, FPGA=1)
 
-    def node(self) -> hosts.Node:
-        return hosts.Node(self.host.node_uuid, NODE, 'compute-1')
+    def node(self) -> hosts.CyborgNode:
+        return hosts.CyborgNode(self.host.node_uuid, NODE, 'compute-1')
 
     def ask_nova(
         self, uuids: Collection[str]

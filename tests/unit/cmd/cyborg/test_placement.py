@@ -27,14 +27,14 @@ from unit.cmd import made_up_placement
 _NODE = 'node'
 
 
-def _provider(uuid: str, is_disabled: bool = False) -> hosts.Provider:
-    return hosts.Provider(uuid, 'PGPU', 1, is_disabled)
+def _provider(uuid: str, is_disabled: bool = False) -> hosts.CyborgProvider:
+    return hosts.CyborgProvider(uuid, 'PGPU', 1, is_disabled)
 
 
-def _move(source: str, target: str) -> allocation_moves.Move:
-    return allocation_moves.Move(
-        allocation_moves.Unit(source, 'PGPU'),
-        allocation_moves.Unit(target, 'PGPU'),
+def _move(source: str, target: str) -> allocation_moves.AllocationMove:
+    return allocation_moves.AllocationMove(
+        allocation_moves.MovedUnit(source, 'PGPU'),
+        allocation_moves.MovedUnit(target, 'PGPU'),
     )
 
 

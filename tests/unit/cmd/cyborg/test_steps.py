@@ -49,7 +49,7 @@ class TestImportAll(testtools.TestCase):
     ) -> list[tuple[str, str, bool]]:
         found = mapping.read(
             self.cyborg.snapshot(),
-            mapping.Nova(
+            mapping.NovaState(
                 [self.cyborg.node('compute-1')],
                 {
                     'server': nova_server.Server(
@@ -125,11 +125,11 @@ class StepsTestCase(move_base.MoveTestCase):
         super().setUp()
         self.assert_done(self.import_all())
 
-    def import_all(self) -> list[steps.Result]:
+    def import_all(self) -> list[steps.StepResult]:
         return list(
             steps.import_all(
                 mapping.read(
-                    self.read(), mapping.Nova([self.node()], self.servers)
+                    self.read(), mapping.NovaState([self.node()], self.servers)
                 )
             )
         )
@@ -137,16 +137,16 @@ class StepsTestCase(move_base.MoveTestCase):
     def origins(self) -> dict[str, hosts.Origin]:
         return steps.read_origins(self.read())
 
-    def switch(self) -> list[steps.Result]:
+    def switch(self) -> list[steps.StepResult]:
         return list(steps.switch(self.origins()[move_base.NODE]))
 
-    def undo(self) -> list[steps.Result]:
+    def undo(self) -> list[steps.StepResult]:
         return list(steps.undo(self.origins()[move_base.NODE], self))
 
-    def finish(self) -> list[steps.Result]:
+    def finish(self) -> list[steps.StepResult]:
         return list(steps.finish(self.origins()))
 
-    def assert_done(self, results: list[steps.Result]) -> None:
+    def assert_done(self, results: list[steps.StepResult]) -> None:
         self.assertEqual([], [each for each in results if not each.is_done])
 
     def refusal(
@@ -367,7 +367,7 @@ class TestFinish(StepsTestCase):
 
 class TestRemoveProfiles(StepsTestCase):
     def test_with_the_last_host(self) -> None:
-        profiles = mapping.read(self.read(), mapping.Nova()).profiles
+        profiles = mapping.read(self.read(), mapping.NovaState()).profiles
         self.assertEqual([], list(steps.remove_profiles(profiles)))
         self.assert_done(self.undo())
         [result] = steps.remove_profiles(profiles)

@@ -21,7 +21,7 @@ from nova_accel.db.sql import schema
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
 
-State = unit_state.State
+State = unit_state.UnitState
 
 _HANDLES = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES

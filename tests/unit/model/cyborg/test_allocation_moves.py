@@ -19,7 +19,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model.cyborg import allocation_moves
 
-_Unit = allocation_moves.Unit
+_Unit = allocation_moves.MovedUnit
 
 _THEIRS = st.builds(
     _Unit, st.sampled_from(['a', 'b', 'c']), st.sampled_from(['FPGA', 'VGPU'])
@@ -27,14 +27,18 @@ _THEIRS = st.builds(
 _OURS = st.builds(
     _Unit, st.sampled_from(['x', 'y']), st.sampled_from(['FPGA', 'VGPU'])
 )
-_MOVES = st.lists(st.builds(allocation_moves.Move, _THEIRS, _OURS), max_size=8)
+_MOVES = st.lists(
+    st.builds(allocation_moves.AllocationMove, _THEIRS, _OURS), max_size=8
+)
 _OTHERS = st.dictionaries(
     st.sampled_from(['node', 'other']),
     st.just({'VCPU': 2, 'MEMORY_MB': 64}),
 )
 
 
-def _amounts(units: list[allocation_moves.Unit]) -> dict[str, dict[str, int]]:
+def _amounts(
+    units: list[allocation_moves.MovedUnit],
+) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for unit, amount in collections.Counter(units).items():
         found.setdefault(unit.rp_uuid, {})[unit.resource_class] = amount
@@ -45,7 +49,7 @@ class TestMoved(testtools.TestCase):
     @given(_MOVES, _OTHERS)
     def test_each_unit_goes_and_nothing_else(
         self,
-        moves: list[allocation_moves.Move],
+        moves: list[allocation_moves.AllocationMove],
         others: dict[str, dict[str, int]],
     ) -> None:
         before = {**others, **_amounts([move.source for move in moves])}
@@ -55,7 +59,7 @@ class TestMoved(testtools.TestCase):
     @given(_MOVES, _OTHERS)
     def test_again_changes_nothing(
         self,
-        moves: list[allocation_moves.Move],
+        moves: list[allocation_moves.AllocationMove],
         others: dict[str, dict[str, int]],
     ) -> None:
         after = {**others, **_amounts([move.target for move in moves])}
@@ -64,12 +68,13 @@ class TestMoved(testtools.TestCase):
     @given(_MOVES, _OTHERS)
     def test_there_and_back(
         self,
-        moves: list[allocation_moves.Move],
+        moves: list[allocation_moves.AllocationMove],
         others: dict[str, dict[str, int]],
     ) -> None:
         before = {**others, **_amounts([move.source for move in moves])}
         back = [
-            allocation_moves.Move(move.target, move.source) for move in moves
+            allocation_moves.AllocationMove(move.target, move.source)
+            for move in moves
         ]
         self.assertEqual(
             before,
@@ -79,7 +84,9 @@ class TestMoved(testtools.TestCase):
         )
 
     def test_another_amount_is_refused(self) -> None:
-        move = allocation_moves.Move(_Unit('a', 'FPGA'), _Unit('x', 'FPGA'))
+        move = allocation_moves.AllocationMove(
+            _Unit('a', 'FPGA'), _Unit('x', 'FPGA')
+        )
         fault = self.assertRaises(
             exceptions.Conflict,
             allocation_moves.moved,

@@ -24,14 +24,14 @@ _DRIVERS = ('ascend', 'fpga_dfl', 'mdev', 'nic', 'nvme', 'pci', 'qat', 'xrt')
 
 def _unit(
     resource_class: str, vendor: str = '8086', **changed: Any
-) -> device_lines.Unit:
-    return device_lines.Unit(
+) -> device_lines.LineUnit:
+    return device_lines.LineUnit(
         (), resource_class, vendor, 'PCI', made_up.pci_info(0x3D)
     )._replace(**changed)
 
 
 class TestWrite(testtools.TestCase):
-    def write(self, *units: device_lines.Unit) -> list[dict[str, Any]]:
+    def write(self, *units: device_lines.LineUnit) -> list[dict[str, Any]]:
         """The lines, which nova-compute accepts."""
         lines = device_lines.write(units)
         device_spec.parse(lines, _DRIVERS)

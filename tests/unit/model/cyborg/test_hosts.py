@@ -17,12 +17,12 @@ from nova_accel.model.cyborg import hosts
 from rig.cyborg import made_up
 
 _NODES = (
-    hosts.Node('1', 'compute-1.example', 'compute-1'),
-    hosts.Node('2', 'compute-2', 'compute-2.service'),
-    hosts.Node('3', 'bare-1', 'ironic'),
-    hosts.Node('4', 'bare-2', 'ironic'),
+    hosts.CyborgNode('1', 'compute-1.example', 'compute-1'),
+    hosts.CyborgNode('2', 'compute-2', 'compute-2.service'),
+    hosts.CyborgNode('3', 'bare-1', 'ironic'),
+    hosts.CyborgNode('4', 'bare-2', 'ironic'),
     # Its node is called as the first one's host.
-    hosts.Node('5', 'compute-1', 'other'),
+    hosts.CyborgNode('5', 'compute-1', 'other'),
 )
 
 
@@ -92,7 +92,8 @@ class TestByName(testtools.TestCase):
             {arq: hosts.Claim('server', rp_uuid, 'PGPU')}, origin.claims
         )
         self.assertEqual(
-            (hosts.Provider(rp_uuid, 'PGPU', 1, False),), origin.providers
+            (hosts.CyborgProvider(rp_uuid, 'PGPU', 1, False),),
+            origin.providers,
         )
         # Nova does not know the other one.
         self.assertEqual({'one.example'}, found.keys())

@@ -45,9 +45,9 @@ def _made(units: list[tuple[int, bool, bool]]) -> made_up.MadeUpCyborg:
     return cyborg
 
 
-def _nova(cyborg: made_up.MadeUpCyborg, **changed: Any) -> mapping.Nova:
+def _nova(cyborg: made_up.MadeUpCyborg, **changed: Any) -> mapping.NovaState:
     found = cyborg.snapshot()
-    return mapping.Nova(
+    return mapping.NovaState(
         [
             cyborg.node(name)
             for name in sorted({device.hostname for device in found.devices})
@@ -251,7 +251,7 @@ class TestProfiles(testtools.TestCase):
     def test_a_good_one(self) -> None:
         cyborg = made_up.MadeUpCyborg()
         cyborg.profile('gpu', {**_GPU, 'resources:PGPU': 2}, description='x')
-        [row] = mapping.read(cyborg.snapshot(), mapping.Nova()).profiles
+        [row] = mapping.read(cyborg.snapshot(), mapping.NovaState()).profiles
         self.assertEqual([{**_GPU, 'resources:PGPU': '2'}], row['groups'])
         self.assertEqual(('gpu', 'x'), (row['name'], row['description']))
 
@@ -268,7 +268,7 @@ class TestProfiles(testtools.TestCase):
             cyborg.profile('old', group)
             read = mapping.read(
                 cyborg.snapshot(),
-                mapping.Nova(flavors={'old': ['f.large', 'f.small']}),
+                mapping.NovaState(flavors={'old': ['f.large', 'f.small']}),
             )
             self.assertEqual((), read.profiles)
             [refusal] = read.refusals

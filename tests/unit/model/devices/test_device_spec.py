@@ -309,7 +309,7 @@ class TestParse(testtools.TestCase):
                     ),
                     module_ids=((address(0x3D), 1), (address(0x3E), None)),
                     mdev_type='nvidia-11',
-                    unit=device_spec.Unit.SLOT,
+                    unit=device_spec.UnitKind.SLOT,
                     sriov_numvfs=8,
                     mdev_types=(('nvidia-12', 1), ('nvidia-11', 2)),
                     vgpu_types=(('558', 4),),
@@ -469,7 +469,7 @@ class TestParse(testtools.TestCase):
 
     def test_a_unit_is_not_a_text(self):
         [spec] = device_spec.parse([json.dumps(GOOD)], DRIVERS)
-        self.assertIs(device_spec.Unit.SLOT, spec.unit)
+        self.assertIs(device_spec.UnitKind.SLOT, spec.unit)
 
     def test_each_type_is_known(self):
         for type_ in naming.RESOURCE_CLASSES:

@@ -87,7 +87,7 @@ UUIDS = st.frozensets(
 class TestAnyDevice(testtools.TestCase):
     @given(devices(), UUIDS, UUIDS)
     def test_a_device_that_is_refused(self, last, held, gone):
-        kept = held_units.kept(
+        kept = held_units.keep(
             last, held, lambda handle: handle.uuid not in gone, 'why'
         )
         there = [uuid for uuid in uuids(last) if uuid not in gone]

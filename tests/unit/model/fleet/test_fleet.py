@@ -35,7 +35,7 @@ class TestJoin(testtools.TestCase):
     def join(self) -> fleet.Fleet:
         return fleet.join(self.simulated.ours, self.simulated.nova)
 
-    def row_of(self, is_held: bool, **condition: Any) -> fleet.Row:
+    def row_of(self, is_held: bool, **condition: Any) -> fleet.FleetRow:
         """The row of a unit in a condition."""
         place, unit = next(
             (place, unit)
@@ -114,7 +114,7 @@ class TestJoin(testtools.TestCase):
 
     def drain(self, is_overdue: bool = False, is_silent: bool = False) -> None:
         """Drain all hosts."""
-        drain = host_drain.Drain('new fans', _UNTIL, is_overdue)
+        drain = host_drain.HostDrain('new fans', _UNTIL, is_overdue)
         self.simulated.hosts = [
             host._replace(drain=drain, is_silent=is_silent)
             for host in self.simulated.hosts
@@ -203,18 +203,18 @@ class TestLargeFleet(testtools.TestCase):
             sorted(simulated.made.items()),
             [(each.kind, each.whose) for each in found.compared],
         )
-        self.assertEqual({*disagreement.Kind}, {*simulated.made})
+        self.assertEqual({*disagreement.Subject}, {*simulated.made})
 
     def test_without_placement(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(2000)
         simulated.disagree()
         found = fleet.join(simulated.ours, simulated.nova)
         self.assertEqual(
-            {*disagreement.Kind}
+            {*disagreement.Subject}
             - {
-                disagreement.Kind.UNCOUNTED,
-                disagreement.Kind.OVERCOUNTED,
-                disagreement.Kind.NOBODYS,
+                disagreement.Subject.UNCOUNTED,
+                disagreement.Subject.OVERCOUNTED,
+                disagreement.Subject.NOBODYS,
             },
             {each.kind for each in found.compared},
         )

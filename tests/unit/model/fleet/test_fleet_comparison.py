@@ -25,7 +25,7 @@ from nova_accel.model.fleet import fleet_comparison
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
 
-Kind = disagreement.Kind
+Kind = disagreement.Subject
 
 
 class ComparisonTestCase(testtools.TestCase):
@@ -317,7 +317,7 @@ class TestOfPlacement(ComparisonTestCase):
     def test_nobodys(self) -> None:
         for name, parent in (('root', None), ('child', 'root')):
             self.fleet.providers.append(
-                fleet_sources.Provider(name, name, parent)
+                fleet_sources.FleetProvider(name, name, parent)
             )
         self.assertEqual(
             [(Kind.NOBODYS, 'child'), (Kind.NOBODYS, 'root')],
@@ -331,8 +331,8 @@ class TestOfPlacement(ComparisonTestCase):
             else provider
             for provider in self.fleet.providers
         ] + [
-            fleet_sources.Provider('set', 'set', 'larger set'),
-            fleet_sources.Provider('larger set', 'larger set', 'no one'),
+            fleet_sources.FleetProvider('set', 'set', 'larger set'),
+            fleet_sources.FleetProvider('larger set', 'larger set', 'no one'),
         ]
         self.assertNotIn('set', ' '.join(each.whose for each in self.find()))
 

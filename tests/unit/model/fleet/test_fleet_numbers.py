@@ -19,7 +19,7 @@ import testtools
 from nova_accel.model.fleet import fleet_numbers
 from nova_accel.model.units import unit_state
 
-_State = unit_state.State
+_State = unit_state.UnitState
 
 _UNITS = st.dictionaries(
     st.tuples(

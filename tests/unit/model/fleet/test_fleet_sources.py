@@ -40,12 +40,12 @@ class TestSources(testtools.TestCase):
         )
 
     def test_settled(self) -> None:
-        server = fleet_sources.Server('host', 'active')
+        server = fleet_sources.FleetServer('host', 'active')
         self.assertTrue(server.is_settled)
         for busy in (
-            fleet_sources.Server('host', 'building'),
-            fleet_sources.Server('host', 'active', 'rebooting'),
-            fleet_sources.Server('host', 'active', is_migrating=True),
+            fleet_sources.FleetServer('host', 'building'),
+            fleet_sources.FleetServer('host', 'active', 'rebooting'),
+            fleet_sources.FleetServer('host', 'active', is_migrating=True),
         ):
             self.assertFalse(busy.is_settled)
 
@@ -55,6 +55,8 @@ class TestSources(testtools.TestCase):
             ('Provisioning', True),
             ('BindFailed', False),
         ):
-            arq = fleet_sources.Arq('uuid', state, None, None, None, 'FPGA')
+            arq = fleet_sources.FleetArq(
+                'uuid', state, None, None, None, 'FPGA'
+            )
             self.assertEqual(is_holding, arq.is_holding)
             self.assertIsNone(arq.typed_role)

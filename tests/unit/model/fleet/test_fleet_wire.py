@@ -67,7 +67,7 @@ class TestWire(testtools.TestCase):
     def test_drained_hosts(self) -> None:
         hosts = [
             host._replace(
-                drain=host_drain.Drain('fans', until, until is not None)
+                drain=host_drain.HostDrain('fans', until, until is not None)
             )
             for host, until in zip(
                 _SIMULATED.ours.hosts,
@@ -97,7 +97,7 @@ class TestWire(testtools.TestCase):
         )
 
     def test_a_host_that_has_never_reported(self) -> None:
-        arq = fleet_sources.Arq(
+        arq = fleet_sources.FleetArq(
             'uuid', 'BindFailed', None, 'elsewhere', 'server', 'FPGA', 'p'
         )
         ours = _SIMULATED.ours._replace(unheld=[arq])

@@ -26,16 +26,16 @@ _END = datetime.datetime(2026, 11, 24, 6, tzinfo=datetime.UTC)
 class TestWords(testtools.TestCase):
     def test_words(self) -> None:
         for drain, words in (
-            (host_drain.Drain('fans', None, False), 'drained: fans'),
+            (host_drain.HostDrain('fans', None, False), 'drained: fans'),
             (
-                host_drain.Drain('fans', _END, False),
+                host_drain.HostDrain('fans', _END, False),
                 'drained until 2026-11-24 06:00 UTC: fans',
             ),
             (
-                host_drain.Drain('fans', _END, True),
+                host_drain.HostDrain('fans', _END, True),
                 'drained until 2026-11-24 06:00 UTC, which is over: fans',
             ),
-            (host_drain.Drain('a\nb', None, False), 'drained: a\\nb'),
+            (host_drain.HostDrain('a\nb', None, False), 'drained: a\\nb'),
         ):
             self.assertEqual(f'its host is {words}', drain.words)
 

@@ -21,7 +21,7 @@ from unit.virt.fpga import fpga_card
 
 DEVICE = fpga_card.DEVICE
 REGION = DEVICE.regions[0]
-MULTIPLY = fpga_bitstream.Wanted(function_name='multiply')
+MULTIPLY = fpga_bitstream.WantedBitstream(function_name='multiply')
 
 
 def an_image(name, owner=None, **properties):

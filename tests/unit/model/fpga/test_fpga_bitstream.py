@@ -58,25 +58,27 @@ class TestWanted(testtools.TestCase):
             ('function_id', FUNCTION, 'function_id'),
             ('function_name', 'Matrix, fast', 'function_name'),
         ):
-            expected = fpga_bitstream.Wanted(**{field: value})
-            self.assertEqual(expected, fpga_bitstream.wanted({name: value}))
+            expected = fpga_bitstream.WantedBitstream(**{field: value})
+            self.assertEqual(
+                expected, fpga_bitstream.read_wanted({name: value})
+            )
             self.assertEqual(
                 expected,
-                fpga_bitstream.wanted(
+                fpga_bitstream.read_wanted(
                     {f'accel:{name}': value, 'resources:FPGA': '1'}
                 ),
             )
             self.assertEqual(
                 expected,
-                fpga_bitstream.wanted(
+                fpga_bitstream.read_wanted(
                     {}, {f'accel:{name}': value, 'os_type': 'linux'}
                 ),
             )
 
     def test_nothing(self):
-        self.assertIsNone(fpga_bitstream.wanted({'resources:FPGA': '1'}))
+        self.assertIsNone(fpga_bitstream.read_wanted({'resources:FPGA': '1'}))
         self.assertIsNone(
-            fpga_bitstream.wanted(
+            fpga_bitstream.read_wanted(
                 {'bitstream_id': ''}, {'accel:function_name': None}
             )
         )
@@ -84,13 +86,13 @@ class TestWanted(testtools.TestCase):
     def test_an_image_has_properties_of_its_own(self):
         """Only those in the namespace ask for something."""
         self.assertIsNone(
-            fpga_bitstream.wanted({}, {'function_name': 'guest'})
+            fpga_bitstream.read_wanted({}, {'function_name': 'guest'})
         )
 
     def test_the_same_twice(self):
         self.assertEqual(
-            fpga_bitstream.Wanted(bitstream_id=IMAGE),
-            fpga_bitstream.wanted(
+            fpga_bitstream.WantedBitstream(bitstream_id=IMAGE),
+            fpga_bitstream.read_wanted(
                 {'bitstream_id': IMAGE.upper()}, {'accel:bitstream_id': IMAGE}
             ),
         )
@@ -103,7 +105,7 @@ class TestWanted(testtools.TestCase):
         ):
             error = self.assertRaises(
                 exceptions.InvalidDeviceProfile,
-                fpga_bitstream.wanted,
+                fpga_bitstream.read_wanted,
                 group,
                 image,
             )
@@ -113,7 +115,7 @@ class TestWanted(testtools.TestCase):
         for name in ('bitstream_id', 'function_id'):
             error = self.assertRaises(
                 exceptions.InvalidDeviceProfile,
-                fpga_bitstream.wanted,
+                fpga_bitstream.read_wanted,
                 {name: '../../etc/passwd'},
             )
             self.assertIn(f'accel:{name}', str(error))
@@ -125,7 +127,7 @@ class TestWanted(testtools.TestCase):
             ('function_name', 'Matrix', "function 'Matrix'"),
         ):
             self.assertEqual(
-                text, str(fpga_bitstream.Wanted(**{field: value}))
+                text, str(fpga_bitstream.WantedBitstream(**{field: value}))
             )
 
     def test_is_met_by(self):
@@ -135,12 +137,12 @@ class TestWanted(testtools.TestCase):
             function_name='matrix',
         )
         for wanted, met in (
-            (fpga_bitstream.Wanted(bitstream_id=IMAGE), True),
-            (fpga_bitstream.Wanted(bitstream_id=FUNCTION), False),
-            (fpga_bitstream.Wanted(function_id=FUNCTION), True),
-            (fpga_bitstream.Wanted(function_id=IMAGE), False),
-            (fpga_bitstream.Wanted(function_name='matrix'), True),
-            (fpga_bitstream.Wanted(function_name='Matrix'), False),
+            (fpga_bitstream.WantedBitstream(bitstream_id=IMAGE), True),
+            (fpga_bitstream.WantedBitstream(bitstream_id=FUNCTION), False),
+            (fpga_bitstream.WantedBitstream(function_id=FUNCTION), True),
+            (fpga_bitstream.WantedBitstream(function_id=IMAGE), False),
+            (fpga_bitstream.WantedBitstream(function_name='matrix'), True),
+            (fpga_bitstream.WantedBitstream(function_name='Matrix'), False),
         ):
             self.assertEqual(met, wanted.is_met_by(found), str(wanted))
 

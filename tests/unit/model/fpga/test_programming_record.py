@@ -113,7 +113,7 @@ class TestReport(testtools.TestCase):
     @given(RECORDS)
     def test_there_and_back(self, record):
         sent = json.loads(json.dumps(record.to_report()))
-        told = record.failure and reason.told(record.failure)
+        told = record.failure and reason.sanitize(record.failure)
         self.assertEqual(
             dataclasses.replace(record, failure=told),
             programming_record.from_report(record.uuid, sent),

@@ -27,8 +27,8 @@ CONTENTS = programmable.Contents(
     (fpga_card.FUNCTION,),
     owner=None,
 )
-GOOD = region_contents.Known(CONTENTS)
-BAD = region_contents.Known(fault='CRC error')
+GOOD = region_contents.KnownContents(CONTENTS)
+BAD = region_contents.KnownContents(fault='CRC error')
 OWN_TRAIT = fpga_card.FUNCTION_TRAIT.replace('1111_', '2222_', 1)
 
 
@@ -52,14 +52,14 @@ class TestIsOperators(testtools.TestCase):
         ):
             self.assertIs(
                 is_operators,
-                region_contents.Known(**known).is_operators,
+                region_contents.KnownContents(**known).is_operators,
                 known,
             )
 
 
 class TestUncleanFor(testtools.TestCase):
     def unclean_for(self, project_id, owner):
-        return region_contents.Known(
+        return region_contents.KnownContents(
             CONTENTS, unclean=region_contents.Unclean(owner, 'why')
         ).unclean_for(project_id)
 
@@ -84,7 +84,7 @@ class TestUncleanFor(testtools.TestCase):
 class TestOverlaid(testtools.TestCase):
     def test_nothing_is_known(self):
         self.assertIs(DEVICE, overlaid())
-        unknown = region_contents.Known()
+        unknown = region_contents.KnownContents()
         self.assertEqual(DEVICE, overlaid(region0=unknown, region1=unknown))
 
     def test_all_deployables_of_a_region_have_what_it_holds(self):
@@ -124,20 +124,20 @@ class TestOverlaid(testtools.TestCase):
             ),
         )
         for known in (
-            region_contents.Known(
+            region_contents.KnownContents(
                 dataclasses.replace(CONTENTS, owner='project')
             ),
-            region_contents.Known(
+            region_contents.KnownContents(
                 dataclasses.replace(CONTENTS, owner=programmable.UNKNOWN_OWNER)
             ),
-            region_contents.Known(is_changing=True),
+            region_contents.KnownContents(is_changing=True),
         ):
             (found,) = overlaid(device, region0=known).deployables
             self.assertEqual(one.traits | {operators}, found.traits)
 
     def test_a_projects_functions_are_no_traits(self):
         found = overlaid(
-            region0=region_contents.Known(
+            region0=region_contents.KnownContents(
                 dataclasses.replace(CONTENTS, owner='project')
             )
         )
@@ -147,7 +147,7 @@ class TestOverlaid(testtools.TestCase):
 
     def test_administrators_read_why_a_region_is_unclean(self):
         found = overlaid(
-            region0=region_contents.Known(CONTENTS, unclean=UNCLEAN)
+            region0=region_contents.KnownContents(CONTENTS, unclean=UNCLEAN)
         )
         self.assertEqual(
             {'link': 'x8', 'region0 is unclean': 'why'}, found.attributes
@@ -201,7 +201,7 @@ class TestOverlaid(testtools.TestCase):
 class TestWithShell(testtools.TestCase):
     def test_what_is_known_of_the_shell(self):
         for shell, changes in (
-            (region_contents.Known(), {}),
+            (region_contents.KnownContents(), {}),
             (
                 GOOD,
                 {
@@ -242,7 +242,7 @@ class TestRemembered(testtools.TestCase):
 
     def remembered(self, device, before):
         return region_contents.remembered(
-            device, region_contents.told_types(before)
+            device, region_contents.reported_types(before)
         )
 
     def test_what_it_told_before(self):
@@ -270,14 +270,14 @@ class TestRemembered(testtools.TestCase):
         )
         self.assertEqual(
             {
-                'region0': region_contents.ToldType(
+                'region0': region_contents.ReportedType(
                     self.TYPE, frozenset({self.TRAIT})
                 ),
-                'region1': region_contents.ToldType(
+                'region1': region_contents.ReportedType(
                     other_type, frozenset({other_trait})
                 ),
             },
-            region_contents.told_types(told),
+            region_contents.reported_types(told),
         )
         self.assertEqual(told, self.remembered(DEVICE, told))
 

@@ -37,7 +37,7 @@ def an_entry(**properties):
     return region_entry.RegionEntry(
         **{
             'device': 'pci_0000_81_00_0',
-            'step': region_entry.Step.PROGRAMMED,
+            'step': region_entry.RegionStep.PROGRAMMED,
             'record': programming_record.Record(
                 OTHER,
                 OTHER,
@@ -70,7 +70,10 @@ class TestEntry(testtools.TestCase):
             an_entry().contents,
         )
         self.assertTrue(an_entry(region=programmable.SHELL).contents.is_shell)
-        for step in (region_entry.Step.PROGRAMMING, region_entry.Step.BAD):
+        for step in (
+            region_entry.RegionStep.PROGRAMMING,
+            region_entry.RegionStep.BAD,
+        ):
             self.assertIsNone(an_entry(step=step).contents)
 
     def test_the_last_of_the_operators_is_remembered(self):
@@ -80,11 +83,15 @@ class TestEntry(testtools.TestCase):
         self.assertEqual(own.circuit, own.operators)
         self.assertEqual(
             CIRCUIT,
-            dataclasses.replace(own, step=region_entry.Step.BAD).operators,
+            dataclasses.replace(
+                own, step=region_entry.RegionStep.BAD
+            ).operators,
         )
 
     def test_how_it_ends(self):
-        begun = an_entry(step=region_entry.Step.PROGRAMMING, served=(OTHER,))
+        begun = an_entry(
+            step=region_entry.RegionStep.PROGRAMMING, served=(OTHER,)
+        )
         done = begun.ended(TIME, None, 'new')
         self.assertEqual(
             ('new', (INSTANCE,), TIME, None),
@@ -97,7 +104,7 @@ class TestEntry(testtools.TestCase):
         )
         bad = begun.ended(TIME, 'CRC error')
         self.assertEqual(
-            (region_entry.Step.BAD, None, 'CRC error'),
+            (region_entry.RegionStep.BAD, None, 'CRC error'),
             (bad.step, bad.loaded, bad.record.failure),
         )
 
@@ -106,12 +113,15 @@ class TestEntry(testtools.TestCase):
         self.assertEqual(entry.circuit, entry.circuit_of(INSTANCE))
         self.assertIsNone(entry.circuit_of(OTHER))
         self.assertIsNone(entry.circuit_of(None))
-        for step in (region_entry.Step.PROGRAMMING, region_entry.Step.BAD):
+        for step in (
+            region_entry.RegionStep.PROGRAMMING,
+            region_entry.RegionStep.BAD,
+        ):
             self.assertIsNone(an_entry(step=step).circuit_of(INSTANCE))
         for instance in (None, INSTANCE):
-            self.assertEqual(entry, entry.given_to(instance, None))
+            self.assertEqual(entry, entry.give_to(instance, None))
         for number in range(100):
-            entry = entry.given_to(str(number), None)
+            entry = entry.give_to(str(number), None)
         self.assertEqual(64, len(entry.served))
         self.assertIsNotNone(entry.circuit_of('99'))
 
@@ -119,7 +129,7 @@ class TestEntry(testtools.TestCase):
         image = fpga_bitstream.Bitstream(BITSTREAM, 'image', 4, owner=None)
         self.assertEqual(
             an_entry(owner=None, function_uuids=(), served=(INSTANCE, OTHER)),
-            an_entry().given_to(OTHER, image),
+            an_entry().give_to(OTHER, image),
         )
 
 
@@ -138,20 +148,22 @@ class TestKnown(testtools.TestCase):
 
     def test_what_failed(self):
         bad = an_entry().ended(TIME, 'CRC error')
-        self.assertIn('CRC error', bad.known_bad(None).fault)
+        self.assertIn('CRC error', bad.contents_after_failure(None).fault)
         # That bitstream is at fault; another one may work.
-        known = bad.known_bad(UNCLEAN)
+        known = bad.contents_after_failure(UNCLEAN)
         self.assertIsNone(known.fault)
         self.assertEqual(programmable.UNKNOWN_OWNER, known.unclean.owner)
         self.assertIn('CRC error', known.unclean.reason)
-        cut_short = an_entry(step=region_entry.Step.PROGRAMMING)
-        self.assertIn('cut short', cut_short.known_bad(UNCLEAN).fault)
+        cut_short = an_entry(step=region_entry.RegionStep.PROGRAMMING)
+        self.assertIn(
+            'cut short', cut_short.contents_after_failure(UNCLEAN).fault
+        )
 
     def test_what_its_device_says(self):
         entry = an_entry()
-        good = region_contents.Known(entry.contents, unclean=UNCLEAN)
-        nothing = region_contents.Known()
-        unclean = region_contents.Known(unclean=UNCLEAN)
+        good = region_contents.KnownContents(entry.contents, unclean=UNCLEAN)
+        nothing = region_contents.KnownContents()
+        unclean = region_contents.KnownContents(unclean=UNCLEAN)
         for said, is_same_boot, tells, expected in (
             ('text', True, True, good),
             ('text', True, False, good),
@@ -162,18 +174,23 @@ class TestKnown(testtools.TestCase):
             ('other', False, False, unclean),
         ):
             self.assertEqual(
-                expected, entry.known_good(said, is_same_boot, tells, UNCLEAN)
+                expected,
+                entry.contents_after_success(
+                    said, is_same_boot, tells, UNCLEAN
+                ),
             )
         for tells in (True, False):
             self.assertIn(
                 'by others',
-                entry.known_good('other', True, tells, UNCLEAN).fault,
+                entry.contents_after_success(
+                    'other', True, tells, UNCLEAN
+                ).fault,
             )
 
     def test_what_it_cannot_say_of_a_new_bitstream(self):
         before = an_entry(sha256='c' * 64).contents
         same = an_entry().contents
-        begun = an_entry(step=region_entry.Step.PROGRAMMING)
+        begun = an_entry(step=region_entry.RegionStep.PROGRAMMING)
         plain = fpga_bitstream.Bitstream(BITSTREAM, 'image', 4)
         shell = dataclasses.replace(plain, provides_shell_id='shell')
         for good in (

@@ -43,7 +43,12 @@ class TestOf(testtools.TestCase):
             fpga_card.wants(IMAGE, 'region1_function1'),
         )
         self.assertEqual(
-            (fpga_bitstream.Wanted(IMAGE), 'region1', None, 'region0'),
+            (
+                fpga_bitstream.WantedBitstream(IMAGE),
+                'region1',
+                None,
+                'region0',
+            ),
             (
                 first.wanted,
                 first.region.name,
@@ -56,7 +61,7 @@ class TestOf(testtools.TestCase):
         properties = {'accel:bitstream_id': IMAGE}
         arq = fpga_card.an_arq()
         (request,) = self.of(arq, **properties)
-        self.assertEqual(fpga_bitstream.Wanted(IMAGE), request.wanted)
+        self.assertEqual(fpga_bitstream.WantedBitstream(IMAGE), request.wanted)
         self.regions = ()
         self.assertEqual([], self.of(arq, **properties))
         self.assertRaises(
@@ -80,16 +85,16 @@ class TestOf(testtools.TestCase):
         self.assertEqual(
             {'region0': {fpga_card.FUNCTION_TRAIT}}, request.functions
         )
-        has = region_contents.Known(
+        has = region_contents.KnownContents(
             programmable.Contents(
                 IMAGE, 'sha', 'text', (fpga_card.FUNCTION,), owner=None
             )
         )
         request.check(has, None)
         for known in (
-            region_contents.Known(),
-            region_contents.Known(has.contents, 'CRC error'),
-            region_contents.Known(
+            region_contents.KnownContents(),
+            region_contents.KnownContents(has.contents, 'CRC error'),
+            region_contents.KnownContents(
                 dataclasses.replace(has.contents, owner='project')
             ),
         ):

@@ -31,7 +31,7 @@ FUNCTION = naming.function_trait('FPGA', 'Intel', A)
 
 
 def region(number=0, holds=None, ordered=None, host=None, **fields):
-    return stocking.Region(
+    return stocking.StockedRegion(
         **{
             'device_uuid': f'device{number}',
             'name': 'region0',
@@ -58,7 +58,7 @@ def group(bitstream_id, *required, forbidden=(), resource_class='FPGA'):
 
 def orders(regions, groups=None, demand=None, most=100):
     """(Deployable uuid, bitstream) of each order."""
-    stock = stocking.Stock(
+    stock = stocking.RegionStock(
         regions,
         [group(A), group(B)] if groups is None else groups,
         {A: 10.0, B: 5.0} if demand is None else demand,
@@ -195,9 +195,9 @@ class TestOrders(testtools.TestCase):
             region(number, holds, ordered, host)
             for number, (holds, ordered, host) in enumerate(found)
         ]
-        told = stocking.Stock(regions, [group(A), group(B)], demand).orders(
-            most
-        )
+        told = stocking.RegionStock(
+            regions, [group(A), group(B)], demand
+        ).orders(most)
         self.assertLessEqual(len(told), most)
         hosts = [order.region.hostname for order in told]
         self.assertEqual(len(set(hosts)), len(hosts))
@@ -210,7 +210,7 @@ class TestOrders(testtools.TestCase):
 
 class TestAddCleaned(testtools.TestCase):
     def added(self, regions, *more, demand):
-        stock = stocking.Stock(regions, [group(A), group(B)], demand)
+        stock = stocking.RegionStock(regions, [group(A), group(B)], demand)
         return [stock.add_cleaned(each) for each in more]
 
     def test_what_is_short(self):

@@ -61,11 +61,11 @@ def function(module):
 def journals(draw):
     """Entries, one for each partition, and the numbers that are needed."""
     entries = [
-        fabric.Entry(
+        fabric.PartitionEntry(
             number,
             frozenset(BOARD[number]),
             uuid(draw(strategies.integers(0, 3))),
-            draw(strategies.sampled_from(fabric.Step)),
+            draw(strategies.sampled_from(fabric.PartitionStep)),
             'boot',
             frozenset({uuid(100 + number)}),
             draw(
@@ -161,7 +161,7 @@ class TestTold(testtools.TestCase):
                 for entry in entries
                 if entry.number in needed or entry.step == 'active'
             ),
-            list(fabric.told(entries, needed)),
+            list(fabric.partitions_to_restore(entries, needed)),
         )
 
 
@@ -184,8 +184,8 @@ class TestRepairs(testtools.TestCase):
         )
 
     def test_the_same_number_on_another_board(self):
-        entry = fabric.Entry(
-            3, frozenset({1, 2}), 'i', fabric.Step.ACTIVE, 'boot'
+        entry = fabric.PartitionEntry(
+            3, frozenset({1, 2}), 'i', fabric.PartitionStep.ACTIVE, 'boot'
         )
         found = fabric.repairs(listed({3}), [entry], ())
         self.assertEqual((), found.deactivate)
@@ -197,13 +197,18 @@ class TestEntry(testtools.TestCase):
     @hypothesis.given(journals())
     def test_to_dict_and_back(self, journal):
         for entry in journal[0]:
-            self.assertEqual(entry, fabric.Entry.from_dict(entry.to_dict()))
+            self.assertEqual(
+                entry, fabric.PartitionEntry.from_dict(entry.to_dict())
+            )
 
     def test_the_same_guests_with_the_same_functions(self):
-        entry = fabric.Entry(
-            3, frozenset({1, 2}), uuid(1), fabric.Step.ACTIVE, 'boot'
+        entry = fabric.PartitionEntry(
+            3, frozenset({1, 2}), uuid(1), fabric.PartitionStep.ACTIVE, 'boot'
         )
-        for same in ({'step': fabric.Step.ACTIVATING}, {'boot_id': 'later'}):
+        for same in (
+            {'step': fabric.PartitionStep.ACTIVATING},
+            {'boot_id': 'later'},
+        ):
             self.assertTrue(entry.is_same(dataclasses.replace(entry, **same)))
         for differs in (
             {'number': 4},
@@ -216,8 +221,8 @@ class TestEntry(testtools.TestCase):
             )
 
     def test_what_is_wrong_is_named(self):
-        good = fabric.Entry(
-            3, frozenset({1, 2}), uuid(1), fabric.Step.ACTIVE, 'boot'
+        good = fabric.PartitionEntry(
+            3, frozenset({1, 2}), uuid(1), fabric.PartitionStep.ACTIVE, 'boot'
         ).to_dict()
         for name, wrong, fault in (
             ('number', '3', "number is '3'"),
@@ -229,9 +234,13 @@ class TestEntry(testtools.TestCase):
             ('functions', ['x'], 'functions[0] is wrong'),
         ):
             error = self.assertRaises(
-                ValueError, fabric.Entry.from_dict, {**good, name: wrong}
+                ValueError,
+                fabric.PartitionEntry.from_dict,
+                {**good, name: wrong},
             )
             self.assertIn(fault, str(error))
 
     def test_a_restarted_manager_hears_of_damaged_entries(self):
-        self.assertEqual((2, 5), fabric.told([], (), frozenset({5, 2})))
+        self.assertEqual(
+            (2, 5), fabric.partitions_to_restore([], (), frozenset({5, 2}))
+        )

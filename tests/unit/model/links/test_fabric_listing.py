@@ -225,6 +225,6 @@ class TestOthers(testtools.TestCase):
         )
 
     def test_said(self):
-        self.assertEqual('it says nothing', fabric_listing.said(' \n'))
-        self.assertEqual('a b', fabric_listing.said('a\n b\n'))
-        self.assertLess(len(fabric_listing.said('x' * 5000)), 1100)
+        self.assertEqual('it says nothing', fabric_listing.message(' \n'))
+        self.assertEqual('a b', fabric_listing.message('a\n b\n'))
+        self.assertLess(len(fabric_listing.message('x' * 5000)), 1100)

@@ -64,7 +64,7 @@ def a_path(host, number, root, switches, node):
 
 def functions(shapes, nodes, host=0):
     return [
-        guest_pcie.Function(
+        guest_pcie.GuestFunction(
             str(addressed(host, 'function', number)),
             group,
             a_path(host, number, root, switches, nodes[root]),
@@ -207,7 +207,7 @@ class TestTree(testtools.TestCase):
     def test_none(self):
         for cells in (None, {}):
             self.assertEqual(
-                guest_pcie.Tree((), {}), guest_pcie.tree((), cells)
+                guest_pcie.PcieTree((), {}), guest_pcie.tree((), cells)
             )
 
     def test_gpu_and_nic_of_one_switch(self):

@@ -22,7 +22,7 @@ from nova_accel.model.devices import pci_path
 from nova_accel.model.links import link_discovery
 
 Kind = link_sets.Kind
-Partition = link_discovery.Partition
+Partition = link_discovery.KnownPartition
 
 
 def path(root, *bridges):

@@ -117,7 +117,7 @@ class TestTold(testtools.TestCase):
     def test_parts_are_added_up(self):
         self.assertEqual(
             'CUSTOM_NIC=1 and PGPU=4 joined by one PCIe switch',
-            link_division.told(
+            link_division.describe(
                 'pcie',
                 [
                     a_group('pcie', PGPU=2),

@@ -95,7 +95,7 @@ class TestMade(testtools.TestCase):
             a_set(Kind.PCIE, 'abcd'),
             a_set(Kind.NUMA, 'abcdef'),
         )
-        made = link_tree.made([node, pair, four])
+        made = link_tree.build([node, pair, four])
         self.assertEqual(
             [node.members, four.members, pair.members],
             [each.members for each in made.tree.nodes],
@@ -107,14 +107,14 @@ class TestMade(testtools.TestCase):
             a_set(Kind.PCIE, 'ab', name='s'),
             a_set(Kind.ROOT, 'ab', name='r'),
         )
-        made = link_tree.made([root, switch])
+        made = link_tree.build([root, switch])
         [node] = made.tree.nodes
         self.assertEqual({switch, root}, set(node.sets))
         # So nothing that is learnt later changes the name.
         self.assertEqual('r', node.name)
 
     def test_a_set_that_crosses_another_one(self):
-        made = link_tree.made(
+        made = link_tree.build(
             [
                 a_set(Kind.NUMA, 'bc', name='n0'),
                 a_set(Kind.PCIE, 'ab', name='s'),
@@ -125,23 +125,25 @@ class TestMade(testtools.TestCase):
         self.assertIn('numa set n0 (b, c) crosses the pcie set s (a, b)', told)
 
     def test_a_root_complex_is_left_out_silently(self):
-        made = link_tree.made([a_set(Kind.ROOT, 'bc'), a_set(Kind.PCIE, 'ab')])
+        made = link_tree.build(
+            [a_set(Kind.ROOT, 'bc'), a_set(Kind.PCIE, 'ab')]
+        )
         self.assertEqual((), made.left_out)
         self.assertEqual(1, len(made.tree.nodes))
 
     def test_one_device_is_no_set(self):
-        made = link_tree.made([a_set(Kind.NVLINK, 'a', is_exact=True)])
+        made = link_tree.build([a_set(Kind.NVLINK, 'a', is_exact=True)])
         self.assertEqual((), made.tree.nodes)
         self.assertEqual(frozenset('a'), made.tree.partitioned)
 
     def test_too_deep(self):
         sets = [a_set(Kind.PCIE, DEVICES[:size]) for size in range(2, 11)]
-        made = link_tree.made(sets)
+        made = link_tree.build(sets)
         self.assertEqual(link_sets.MAX_DEPTH, len(made.tree.path('a')))
         self.assertIn('a device may be in 8 sets', made.left_out[0])
 
     def test_long_names_and_none(self):
-        made = link_tree.made(
+        made = link_tree.build(
             [a_set(Kind.PCIE, 'ab', name='x' * 99), a_set(Kind.PCIE, 'cd')]
         )
         names = {node.name for node in made.tree.nodes}
@@ -163,7 +165,7 @@ class TestNvlinkAndSwitches(testtools.TestCase):
     CLASSES = dict.fromkeys('abcd', 'PGPU') | dict.fromkeys('mn', 'NIC')
 
     def test_cards_join_the_place_of_the_larger_set(self):
-        made = link_tree.made(
+        made = link_tree.build(
             [self.FOUR, *self.PAIRS, *self.SWITCHES], self.CLASSES
         )
         self.assertEqual((), made.left_out)
@@ -179,7 +181,7 @@ class TestNvlinkAndSwitches(testtools.TestCase):
 
     def test_no_other_gpu_joins(self):
         """Somebody who asks for the set could get it."""
-        made = link_tree.made(
+        made = link_tree.build(
             [self.FOUR, *self.SWITCHES], self.CLASSES | {'m': 'PGPU'}
         )
         self.assertEqual(
@@ -189,7 +191,7 @@ class TestNvlinkAndSwitches(testtools.TestCase):
 
     def test_pairs_across_switches(self):
         across = a_set(Kind.NVLINK, 'ac', is_exact=True)
-        made = link_tree.made([across, *self.SWITCHES], self.CLASSES)
+        made = link_tree.build([across, *self.SWITCHES], self.CLASSES)
         self.assertEqual({frozenset('ac')}, set(of_tree(made)))
         self.assertEqual(2, len(made.left_out))
 
@@ -199,7 +201,7 @@ class TestFailedLinks(testtools.TestCase):
 
     def made(self, *down, others=()):
         mesh = a_set(Kind.NVLINK, 'abcd', down=frozenset(map(frozenset, down)))
-        made = link_tree.made([mesh, *others], dict.fromkeys('mn', 'NIC'))
+        made = link_tree.build([mesh, *others], dict.fromkeys('mn', 'NIC'))
         self.assertEqual((), made.left_out)
         return {
             ''.join(sorted(node.members)): {
@@ -236,7 +238,7 @@ class TestFailedLinks(testtools.TestCase):
 
     def test_a_set_without_a_place_has_no_parts(self):
         mesh = a_set(Kind.NVLINK, 'bcd', down=frozenset({frozenset('bc')}))
-        made = link_tree.made([a_set(Kind.NVLINK, 'abef'), mesh])
+        made = link_tree.build([a_set(Kind.NVLINK, 'abef'), mesh])
         self.assertEqual({frozenset('abef')}, set(of_tree(made)))
 
     def test_a_part_that_would_be_too_deep(self):
@@ -245,7 +247,7 @@ class TestFailedLinks(testtools.TestCase):
             for size in range(5, 4 + link_sets.MAX_DEPTH)
         ]
         mesh = a_set(Kind.NVLINK, 'abcd', down=frozenset({frozenset('ab')}))
-        made = link_tree.made([mesh, *sets])
+        made = link_tree.build([mesh, *sets])
         told = [text for text in made.left_out if 'the nvlink set' in text]
         self.assertEqual(2, len(told), made.left_out)
 
@@ -259,7 +261,7 @@ class TestProperties(testtools.TestCase):
         ),
     )
     def test_a_tree(self, sets, classes):
-        made = link_tree.made(sets, classes)
+        made = link_tree.build(sets, classes)
         nodes = made.tree.nodes
         for one, other in itertools.combinations(nodes, 2):
             self.assertNotEqual(one.members, other.members)
@@ -295,13 +297,13 @@ class TestProperties(testtools.TestCase):
 
     @hypothesis.given(SETS, strategies.randoms())
     def test_the_order_of_the_sets_does_not_matter(self, sets, random):
-        made = link_tree.made(sets)
+        made = link_tree.build(sets)
         random.shuffle(sets)
-        self.assertEqual(made.tree, link_tree.made(sets).tree)
+        self.assertEqual(made.tree, link_tree.build(sets).tree)
 
     @hypothesis.given(nested())
     def test_sets_within_each_other_all_have_a_place(self, sets):
-        made = link_tree.made(sets)
+        made = link_tree.build(sets)
         self.assertEqual((), made.left_out)
         self.assertEqual({each.members for each in sets}, set(of_tree(made)))
 
@@ -315,7 +317,7 @@ class TestProperties(testtools.TestCase):
         before, after = [
             {
                 node.members: {(each.kind, each.members) for each in node.sets}
-                for node in link_tree.made(some).tree.nodes
+                for node in link_tree.build(some).tree.nodes
             }
             for some in (able, sets)
         ]

@@ -26,7 +26,7 @@ from nova_accel.model.links import linked_devices
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 LINK = 'CUSTOM_NOVA_ACCEL_'
 
-Partition = link_discovery.Partition
+Partition = link_discovery.KnownPartition
 
 
 def a_gpu(bus, linked=True, vendor_id='10de', type_='GPU', **keys):
@@ -58,7 +58,7 @@ def a_gpu(bus, linked=True, vendor_id='10de', type_='GPU', **keys):
 
 
 def facts(devices, numbers=(), partitions=None, fault=None, **keys):
-    return linked_devices.Facts(
+    return linked_devices.LinkFacts(
         **{
             'paths': {},
             'lines': {},

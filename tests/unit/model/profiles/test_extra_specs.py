@@ -70,11 +70,13 @@ class TestExtraSpecs(unittest.TestCase):
         fpga = provider_allocation.ProviderAllocation(
             'rp', {'FPGA': 2}, frozenset()
         )
-        self.assertEqual('gold', extra_specs.asked('vm', SPECS, fpga))
+        self.assertEqual('gold', extra_specs.get_requested('vm', SPECS, fpga))
         group = {'resources:FPGA': '2'}
         self.assertEqual(
             [group],
-            extra_specs.asked('vm', {**group, 'resources:VCPU': '4'}, fpga),
+            extra_specs.get_requested(
+                'vm', {**group, 'resources:VCPU': '4'}, fpga
+            ),
         )
 
     def test_nothing_is_asked_of_a_provider(self) -> None:
@@ -86,7 +88,9 @@ class TestExtraSpecs(unittest.TestCase):
                 'rp', resources, frozenset()
             )
             with self.assertRaises(exceptions.InvalidRequest) as raised:
-                extra_specs.asked('vm', {'resources:VCPU': '4'}, allocation)
+                extra_specs.get_requested(
+                    'vm', {'resources:VCPU': '4'}, allocation
+                )
             self.assertIn('the flavor of vm', str(raised.exception))
             self.assertIn(
                 f'{words}, which resource provider rp has allocated',

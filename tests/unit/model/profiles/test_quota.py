@@ -24,7 +24,7 @@ def passes(limit: int | None, total: int, by_server: int, wanted: int) -> bool:
     try:
         quota.check(
             {} if limit is None else {'FPGA': limit},
-            {'FPGA': quota.Held(total, by_server)},
+            {'FPGA': quota.Usage(total, by_server)},
             {'FPGA': wanted},
         )
     except exceptions.OverQuota:
@@ -54,7 +54,7 @@ class TestCheck(testtools.TestCase):
             exceptions.OverQuota,
             quota.check,
             {'FPGA': 2, 'VGPU': 1, 'PGPU': 8},
-            {'FPGA': quota.Held(2)},
+            {'FPGA': quota.Usage(2)},
             {'VGPU': 2, 'FPGA': 1, 'PGPU': 8},
         )
         text = (

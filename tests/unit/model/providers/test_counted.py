@@ -66,8 +66,8 @@ def host(
     servers: dict[str, nova_server.Server] | None = None,
     listed: Collection[host_binding.Binding] = (),
     guests: Collection[str] = (),
-) -> binding_repairs.Host:
-    return binding_repairs.Host(
+) -> binding_repairs.HostBindings:
+    return binding_repairs.HostBindings(
         HERE,
         in_journal,
         {
@@ -233,7 +233,7 @@ class TestSettled(testtools.TestCase):
 class TestLeftovers(testtools.TestCase):
     def left(
         self,
-        found: binding_repairs.Host,
+        found: binding_repairs.HostBindings,
         consumer: str = SERVER,
         is_unfinished: bool = False,
         deleted: Collection[str] = (),

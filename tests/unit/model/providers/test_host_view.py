@@ -13,7 +13,7 @@ import dataclasses
 
 import testtools
 
-from nova_accel.model import standing_orders
+from nova_accel.model import host_orders
 from nova_accel.model.providers import host_view
 from nova_accel.model.providers import provider_layout
 from nova_accel.testing import reports
@@ -57,7 +57,7 @@ class TestView(testtools.TestCase):
     def test_what_nobody_must_be_given(self):
         broken, disabled, _fine = self.handles
         self.assertEqual({broken}, self.view.unusable(None))
-        ordered = standing_orders.Orders(
+        ordered = host_orders.Orders(
             1, frozenset({HOST.device_uuid(1)}), frozenset({'elsewhere'})
         )
         self.assertEqual(

@@ -20,7 +20,7 @@ Kind = link_sets.Kind
 
 
 def tree(*members):
-    return link_tree.made(
+    return link_tree.build(
         [
             link_sets.LinkSet(Kind.PCIE, frozenset(some), name=some)
             for some in members

@@ -465,7 +465,7 @@ class TestDiff(testtools.TestCase):
         ]
         for unused in (frozenset(), wanted.uuids):
             self.assertEqual(
-                provider_layout.Changes(), diff(wanted, present, unused)
+                provider_layout.TreeChanges(), diff(wanted, present, unused)
             )
 
     @given(DEVICES, DEVICES, st.data())
@@ -518,7 +518,7 @@ class TestDiff(testtools.TestCase):
         # What was unused before it was reserved may be in use by now.
         changes = diff(nothing, tree.present(), frozenset({first, second}))
         self.assertEqual(
-            provider_layout.Changes(
+            provider_layout.TreeChanges(
                 inventories={first: reserved, second: reserved}
             ),
             changes,
@@ -546,7 +546,7 @@ class TestDiff(testtools.TestCase):
             {'FPGA': provider_layout.Units(1)}, tree.rows[first].units
         )
         self.assertEqual(
-            provider_layout.Changes(),
+            provider_layout.TreeChanges(),
             diff(nothing, tree.present(), held=[first]),
         )
 
@@ -603,9 +603,9 @@ class TestDiff(testtools.TestCase):
 class TestChanges(testtools.TestCase):
     def test_whether_there_is_anything_to_change(self):
         [provider] = layout([a_device(Shape(1, 2))]).providers
-        self.assertFalse(provider_layout.Changes())
+        self.assertFalse(provider_layout.TreeChanges())
         self.assertFalse(
-            provider_layout.Changes(unwanted=frozenset({provider.uuid}))
+            provider_layout.TreeChanges(unwanted=frozenset({provider.uuid}))
         )
         for part in (
             {'put': (provider,)},
@@ -613,7 +613,7 @@ class TestChanges(testtools.TestCase):
             {'remove': (provider.uuid,)},
             {'stale': {provider.uuid: frozenset({'CUSTOM_A'})}},
         ):
-            self.assertTrue(provider_layout.Changes(**part), part)
+            self.assertTrue(provider_layout.TreeChanges(**part), part)
 
 
 class TestTraits(testtools.TestCase):
@@ -644,7 +644,7 @@ class TestTraits(testtools.TestCase):
 
     def test_one_that_was_given_is_taken_away_and_all_others_stay(self):
         self.assertEqual(
-            provider_layout.Changes(
+            provider_layout.TreeChanges(
                 stale={self.provider.uuid: frozenset({'CUSTOM_OURS'})}
             ),
             self.changes('CUSTOM_OURS', 'CUSTOM_OF_OPERATOR'),
@@ -672,7 +672,7 @@ class TestTraits(testtools.TestCase):
                 counted,
                 provider_layout.now_given(
                     provider_layout.Layout(),
-                    provider_layout.Changes(remove=remove),
+                    provider_layout.TreeChanges(remove=remove),
                     {'old': traits},
                 ),
             )
@@ -680,7 +680,7 @@ class TestTraits(testtools.TestCase):
 
 def a_tree(*buses_of_sets):
     """Sets of devices on these buses."""
-    return link_tree.made(
+    return link_tree.build(
         [
             link_sets.LinkSet(
                 link_sets.Kind.PCIE,

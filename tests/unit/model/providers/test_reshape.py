@@ -121,7 +121,7 @@ class TestNeeded(testtools.TestCase):
         self.assertEqual((), reshape.needed(POOLED, held))
         self.assertEqual(
             [
-                reshape.Move(
+                reshape.ReshapeMove(
                     instance,
                     arq_types.Role.ACTIVE,
                     a_handle(bus).uuid,

@@ -26,8 +26,8 @@ from nova_accel.model.units import explanation
 
 def units(
     amount: int = 1, why: str | None = None, **fields: Any
-) -> explanation.Units:
-    return explanation.Units(
+) -> explanation.CheckedUnits:
+    return explanation.CheckedUnits(
         **{
             'hostname': 'compute-1',
             'rp_uuid': 'rp',
@@ -101,7 +101,7 @@ class TestInventories(testtools.TestCase):
 
 class TestExplain(testtools.TestCase):
     def reasons(
-        self, group: device_profile.Group, *parts: explanation.Units
+        self, group: device_profile.Group, *parts: explanation.CheckedUnits
     ) -> list[tuple[str, ...]]:
         return [
             candidate.reasons

@@ -17,7 +17,7 @@ import testtools
 from nova_accel.model.units import failure_cause
 
 _Programming = failure_cause.Programming
-_Binding = failure_cause.Binding
+_Binding = failure_cause.BindingCause
 
 
 class CauseTest(testtools.TestCase):

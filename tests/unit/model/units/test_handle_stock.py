@@ -32,7 +32,7 @@ SLOTS = [
 
 def kind(slot, free, number=0, **fields):
     name = f'{slot.rp_uuid} {slot.resource_class} {number}'
-    return handle_stock.Kind(
+    return handle_stock.HandleKind(
         free_units.FreeUnits(
             name,
             slot.rp_uuid,
@@ -51,7 +51,7 @@ def stock(*kinds, unusable=None, policies=None, near=frozenset()):
     of_slots = {}
     for slot, each in kinds:
         of_slots.setdefault(slot, []).extend([] if each is None else [each])
-    return handle_stock.Stock(
+    return handle_stock.HandleStock(
         of_slots, unusable or {}, {}, policies or {}, near
     )
 
@@ -279,7 +279,7 @@ class TestHosts(testtools.TestCase):
 
     def test_silent_hosts(self):
         minute = datetime.timedelta(minutes=1)
-        found = handle_stock.Stock(
+        found = handle_stock.HandleStock(
             {}, {}, {'compute-1': minute, 'compute-2': 2 * minute}, {}
         )
         self.assertEqual({'compute-2'}, found.silent_hosts(60))

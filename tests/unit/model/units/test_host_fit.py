@@ -42,7 +42,8 @@ class TestFit(testtools.TestCase):
             }
 
         return host_fit.Fit(tuple(links.pools), room, is_isolated).serves(
-            [known_groups.Wanted(group) for group in groups], lambda: links
+            [known_groups.WantedGroup(group) for group in groups],
+            lambda: links,
         )
 
     def test_a_whole_set(self):

@@ -19,8 +19,8 @@ from nova_accel.model.units import known_inventories
 from nova_accel.model.units import unit_changes
 
 
-def deployable(**facts: Any) -> unit_changes.Deployable:
-    return unit_changes.Deployable(
+def deployable(**facts: Any) -> unit_changes.ChangedDeployable:
+    return unit_changes.ChangedDeployable(
         **{
             'hostname': 'compute-1',
             'uuid': 'a',
@@ -40,9 +40,9 @@ def deployable(**facts: Any) -> unit_changes.Deployable:
 
 class TestMadeOf(testtools.TestCase):
     def units(
-        self, *deployables: unit_changes.Deployable, claimed: int = 0
+        self, *deployables: unit_changes.ChangedDeployable, claimed: int = 0
     ) -> dict[str | None, int]:
-        [found] = known_inventories.made_of(
+        [found] = known_inventories.build(
             deployables, {'rp': {'FPGA': claimed}}, frozenset()
         )
         return dict(found.units)
@@ -69,7 +69,7 @@ class TestMadeOf(testtools.TestCase):
         self.assertEqual({'in use': 4}, self.units(*pool, claimed=9))
 
     def test_by_provider(self) -> None:
-        found = known_inventories.made_of(
+        found = known_inventories.build(
             [
                 deployable(free=1),
                 deployable(uuid='b', traits=frozenset({'CUSTOM_B'})),

@@ -21,7 +21,7 @@ from nova_accel.model.units import known_groups
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_choice
 
-PACK, SPREAD = unit_choice.Policy.PACK, unit_choice.Policy.SPREAD
+PACK, SPREAD = unit_choice.UnitPolicy.PACK, unit_choice.UnitPolicy.SPREAD
 
 
 def units(uuid: str, free: int = 1, **facts: Any) -> free_units.FreeUnits:
@@ -38,8 +38,8 @@ def units(uuid: str, free: int = 1, **facts: Any) -> free_units.FreeUnits:
     )
 
 
-def wanted(amount: int = 1, *traits: str) -> known_groups.Wanted:
-    return known_groups.Wanted(
+def wanted(amount: int = 1, *traits: str) -> known_groups.WantedGroup:
+    return known_groups.WantedGroup(
         device_profile.Group({'FPGA': amount}, frozenset(traits))
     )
 
@@ -111,7 +111,7 @@ class TestKnownPool(testtools.TestCase):
         self.assertEqual({'FPGA': 3}, some.room(wanted()))
         self.assertEqual({'FPGA': 1}, some.room(wanted(1, 'B')))
         self.assertEqual({'FPGA': 0}, some.room(wanted(1, 'C')))
-        both = known_groups.Wanted(
+        both = known_groups.WantedGroup(
             device_profile.Group({'FPGA': 1, 'VGPU': 1, 'CUSTOM_QAT': 1})
         )
         for _again in range(2):

@@ -32,9 +32,9 @@ NOW = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 
 def deployable(
     hostname: str = 'one', uuid: str = 'a', free: int = 1, **facts: Any
-) -> unit_changes.Deployable:
+) -> unit_changes.ChangedDeployable:
     """Of a provider of its own, unless another one is given."""
-    return unit_changes.Deployable(
+    return unit_changes.ChangedDeployable(
         **{
             'hostname': hostname,
             'uuid': uuid,
@@ -65,11 +65,11 @@ class KnownUnitsTestCase(testtools.TestCase):
 
     def apply(
         self,
-        *others: unit_changes.Deployable,
+        *others: unit_changes.ChangedDeployable,
         is_all: bool = False,
         silent: Sequence[str] = (),
         now: float = 0,
-        **of_hosts: Sequence[unit_changes.Deployable],
+        **of_hosts: Sequence[unit_changes.ChangedDeployable],
     ) -> None:
         self.known.apply(
             unit_changes.Changes(
@@ -440,7 +440,7 @@ def _event(
 
 def _can_serve(
     groups: Sequence[device_profile.Group],
-    here: Sequence[unit_changes.Deployable],
+    here: Sequence[unit_changes.ChangedDeployable],
 ) -> bool:
     if not groups:
         return True

@@ -24,7 +24,7 @@ GPU = frozenset({'CUSTOM_GPU_A'})
 
 
 def units(total, numa_node=None, *, traits=GPU, free=0):
-    return unit_changes.Deployable(
+    return unit_changes.ChangedDeployable(
         hostname='c1',
         uuid='d',
         rp_uuid='rp',

@@ -18,7 +18,7 @@ from nova_accel.model.units import unit_changes
 
 class TestDeployable(testtools.TestCase):
     def test_units(self) -> None:
-        deployable = unit_changes.Deployable(
+        deployable = unit_changes.ChangedDeployable(
             'host',
             'u',
             'rp',

@@ -111,7 +111,7 @@ GROUPS = st.builds(
     ),
 )
 DEMANDS = st.dictionaries(st.sampled_from(BITSTREAMS), st.floats(0, 10))
-POLICIES = st.sampled_from(unit_choice.Policy)
+POLICIES = st.sampled_from(unit_choice.UnitPolicy)
 
 
 def suiting(asked, pool, resource_class):
@@ -342,7 +342,7 @@ class TestSets(testtools.TestCase):
             deployable(1, 4, 4),
             deployable(2, 3, 4),
         ]
-        spread = unit_choice.Policy.SPREAD
+        spread = unit_choice.UnitPolicy.SPREAD
         self.assertEqual([1], chosen(group(), cards, policy=spread))
         full, empty = (
             unit_choice.choose(group(), [deployable(0, free, 4)], spread).cost

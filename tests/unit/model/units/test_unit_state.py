@@ -17,7 +17,7 @@ import testtools
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
 
-State = unit_state.State
+State = unit_state.UnitState
 
 MAINTAINING = hardware.Status.MAINTAINING
 

@@ -126,7 +126,7 @@ class BoardTestCase(testtools.TestCase):
 
     def start(self, boot='boot1', wait_s=5):
         """nova-compute starts."""
-        self.journal = partition_journal.Journal(self.directory)
+        self.journal = partition_journal.PartitionJournal(self.directory)
         self.fabric = guest_partitions.GuestPartitions(
             'compute1',
             boot,
@@ -160,5 +160,7 @@ class BoardTestCase(testtools.TestCase):
     def journaled(self):
         return {
             entry.number: (entry.instance_uuid, str(entry.step))
-            for entry in partition_journal.Journal(self.directory).entries()
+            for entry in partition_journal.PartitionJournal(
+                self.directory
+            ).entries()
         }

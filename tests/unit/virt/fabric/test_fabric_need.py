@@ -167,11 +167,11 @@ class TestOwners(NeedTestCase):
 
 
 class TestHas(NeedTestCase):
-    entry = fabric.Entry(
+    entry = fabric.PartitionEntry(
         3,
         frozenset({1}),
         'i',
-        fabric.Step.ACTIVE,
+        fabric.PartitionStep.ACTIVE,
         'boot',
         frozenset({board.handle_uuid(1)}),
     )
@@ -233,14 +233,16 @@ class TestEntry(testtools.TestCase):
                 frozenset({1, 3}), frozenset({'h1', 'h3'}), functions
             )
             self.assertEqual(
-                fabric.Entry(
+                fabric.PartitionEntry(
                     7,
                     frozenset({1, 3}),
                     board.I1,
-                    fabric.Step.ACTIVE,
+                    fabric.PartitionStep.ACTIVE,
                     'boot',
                     frozenset({'h1', 'h3'}),
                     in_order,
                 ),
-                gpus.entry(partition, board.I1, fabric.Step.ACTIVE, 'boot'),
+                gpus.entry(
+                    partition, board.I1, fabric.PartitionStep.ACTIVE, 'boot'
+                ),
             )

@@ -23,11 +23,11 @@ from nova_accel.virt.fabric import partition_journal
 ONE = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
 OTHER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d12'
 
-ENTRY = fabric.Entry(
+ENTRY = fabric.PartitionEntry(
     3,
     frozenset({1, 3}),
     ONE,
-    fabric.Step.ACTIVE,
+    fabric.PartitionStep.ACTIVE,
     'boot',
     frozenset(
         {
@@ -50,7 +50,7 @@ class TestJournal(testtools.TestCase):
 
     @property
     def journal(self):
-        return partition_journal.Journal(self.directory)
+        return partition_journal.PartitionJournal(self.directory)
 
     def test_it_survives(self):
         self.journal.write(ENTRY)

@@ -217,7 +217,10 @@ class Bitstreams:
 
     def resolve_for_all(self, bitstream_id, device, region, context):
         found = self.resolve(
-            fpga_bitstream.Wanted(bitstream_id), device, region, context
+            fpga_bitstream.WantedBitstream(bitstream_id),
+            device,
+            region,
+            context,
         )
         if found.owner is not None or found.id in self.private:
             raise exceptions.BitstreamRefused('it is not for all projects')

@@ -30,9 +30,9 @@ OTHER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a02'
 
 
 def an_entry(
-    step=attach_journal.Step.HELD, role=arq_types.Role.ACTIVE, attempt=1
+    step=attach_journal.AttachStep.HELD, role=arq_types.Role.ACTIVE, attempt=1
 ):
-    return attach_journal.Entry(
+    return attach_journal.AttachEntry(
         INSTANCE,
         role,
         attempt,
@@ -77,11 +77,11 @@ class TestJournal(testtools.TestCase):
         self.directory = (
             pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'journal'
         )
-        self.journal = attach_journal.Journal(self.directory)
+        self.journal = attach_journal.AttachJournal(self.directory)
 
     def reopened(self):
         """The journal as the next nova-compute finds it."""
-        return attach_journal.Journal(self.directory)
+        return attach_journal.AttachJournal(self.directory)
 
     def test_what_is_written_is_there_after_a_restart(self):
         self.journal.write(an_entry())
@@ -113,7 +113,7 @@ class TestJournal(testtools.TestCase):
         self.assertEqual(set(), self.journal.keys())
         self.journal.write(
             dataclasses.replace(
-                an_entry(attach_journal.Step.RELEASING),
+                an_entry(attach_journal.AttachStep.RELEASING),
                 moved_from=arq_types.Role.INCOMING,
             )
         )
@@ -136,8 +136,8 @@ class TestJournal(testtools.TestCase):
         self.assertEqual(1, self.journal.next_attempt('another'))
 
     def test_a_later_write_replaces(self):
-        self.journal.write(an_entry(attach_journal.Step.ACQUIRING))
-        self.journal.write(an_entry(attach_journal.Step.HELD, attempt=2))
+        self.journal.write(an_entry(attach_journal.AttachStep.ACQUIRING))
+        self.journal.write(an_entry(attach_journal.AttachStep.HELD, attempt=2))
         for journal_ in (self.journal, self.reopened()):
             self.assertEqual([an_entry(attempt=2)], journal_.entries())
 

@@ -125,7 +125,7 @@ class TestAttachments(testtools.TestCase):
 
     def restarted(self):
         """The attachments as the next nova-compute finds them."""
-        entries = attach_journal.Journal(self.directory)
+        entries = attach_journal.AttachJournal(self.directory)
         return attaching.Attachments(
             HOST,
             entries,
@@ -208,7 +208,9 @@ class TestAttachments(testtools.TestCase):
     def assert_nothing_left(self):
         self.assertEqual([], self.arqs())
         self.assertEqual(set(), self.driver.plugged)
-        self.assertEqual([], attach_journal.Journal(self.directory).entries())
+        self.assertEqual(
+            [], attach_journal.AttachJournal(self.directory).entries()
+        )
 
     def test_from_acquire_to_release(self):
         self.assertFalse(self.attachments.held.has(INSTANCE))
@@ -293,7 +295,7 @@ class TestAttachments(testtools.TestCase):
             (OTHER, OTHER),
         ):
             self.attachments.follow(
-                reshape.Move(
+                reshape.ReshapeMove(
                     instance,
                     arq_types.Role.ACTIVE,
                     handle,
@@ -311,7 +313,7 @@ class TestAttachments(testtools.TestCase):
         self.acquire_two()
         first, second = self.attachments.held.arqs_of(INSTANCE)
         self.attachments.follow(
-            reshape.Move(
+            reshape.ReshapeMove(
                 INSTANCE,
                 arq_types.Role.ACTIVE,
                 second.handle.uuid,
@@ -444,10 +446,10 @@ class TestAttachments(testtools.TestCase):
         self.acquire(OTHER, bus=1)
         self.acquire(bus=0)
         arqs = self.attachments.plug(INSTANCE)
-        before = attach_journal.Journal(self.directory).entries()
+        before = attach_journal.AttachJournal(self.directory).entries()
         self.assertRaises(exceptions.AcceleratorsBusy, self.acquire, bus=1)
         self.assertEqual(
-            before, attach_journal.Journal(self.directory).entries()
+            before, attach_journal.AttachJournal(self.directory).entries()
         )
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.attachments.release(OTHER)
@@ -502,8 +504,8 @@ class TestAttachments(testtools.TestCase):
     def test_a_lost_journal_begins_to_count_again(self):
         self.acquire()
         before = self.arqs()
-        (entry,) = attach_journal.Journal(self.directory).entries()
-        attach_journal.Journal(self.directory).remove(entry)
+        (entry,) = attach_journal.AttachJournal(self.directory).entries()
+        attach_journal.AttachJournal(self.directory).remove(entry)
         self.attachments = self.restarted()
         # The number is the same one, what is asked for is not.
         self.acquire(bus=1)
@@ -516,10 +518,13 @@ class TestAttachments(testtools.TestCase):
 
     def test_a_journal_of_a_clock_that_was_years_ahead(self):
         future = time.time_ns() * 2
-        journal_ = attach_journal.Journal(self.directory)
-        for step in (attach_journal.Step.RELEASING, attach_journal.Step.HELD):
+        journal_ = attach_journal.AttachJournal(self.directory)
+        for step in (
+            attach_journal.AttachStep.RELEASING,
+            attach_journal.AttachStep.HELD,
+        ):
             journal_.write(
-                attach_journal.Entry(
+                attach_journal.AttachEntry(
                     INSTANCE, arq_types.Role.ACTIVE, future, step
                 )
             )
@@ -531,8 +536,8 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_is_held_by_the_number_of_such_a_clock_is_released(self):
         self.acquire()
-        (entry,) = attach_journal.Journal(self.directory).entries()
-        attach_journal.Journal(self.directory).write(
+        (entry,) = attach_journal.AttachJournal(self.directory).entries()
+        attach_journal.AttachJournal(self.directory).write(
             dataclasses.replace(entry, attempt=time.time_ns() * 2)
         )
         self.restarted().release(INSTANCE)
@@ -654,11 +659,11 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_a_killed_nova_compute_was_acquiring_is_undone(self):
         self.acquire()
-        journal_ = attach_journal.Journal(self.directory)
+        journal_ = attach_journal.AttachJournal(self.directory)
         (entry,) = journal_.entries()
         journal_.write(
             dataclasses.replace(
-                entry, step=attach_journal.Step.ACQUIRING, arqs=()
+                entry, step=attach_journal.AttachStep.ACQUIRING, arqs=()
             )
         )
         restarted = self.restarted()
@@ -676,7 +681,7 @@ class TestAttachments(testtools.TestCase):
     def test_a_binding_that_another_attempt_took_over(self):
         """The journal of an earlier life of the host must not undo it."""
         self.acquire()
-        (entry,) = attach_journal.Journal(self.directory).entries()
+        (entry,) = attach_journal.AttachJournal(self.directory).entries()
         self.api.client(HOST).acquire(
             INSTANCE,
             arq_types.Role.ACTIVE,
@@ -692,11 +697,13 @@ class TestAttachments(testtools.TestCase):
         self.attachments.release(INSTANCE)
         self.assertIn('Nothing to release', self.log.output)
         self.assertEqual(1, len(self.arqs()))
-        self.assertEqual([], attach_journal.Journal(self.directory).entries())
+        self.assertEqual(
+            [], attach_journal.AttachJournal(self.directory).entries()
+        )
 
     def test_a_number_is_too_far_for_an_api_that_says_no_newest(self):
         self.acquire()
-        (entry,) = attach_journal.Journal(self.directory).entries()
+        (entry,) = attach_journal.AttachJournal(self.directory).entries()
         asked = []
 
         def release(instance_uuid, role, attempt):
@@ -914,7 +921,7 @@ class TestAttachments(testtools.TestCase):
 
     def test_a_nova_compute_that_is_killed_while_it_sets_aside(self):
         self.acquire()
-        journal_ = attach_journal.Journal(self.directory)
+        journal_ = attach_journal.AttachJournal(self.directory)
         (active,) = journal_.entries()
         journal_.write(
             dataclasses.replace(
@@ -961,8 +968,8 @@ class TestAttachments(testtools.TestCase):
         return binding
 
     def empty_journal(self):
-        for entry in attach_journal.Journal(self.directory).entries():
-            attach_journal.Journal(self.directory).remove(entry)
+        for entry in attach_journal.AttachJournal(self.directory).entries():
+            attach_journal.AttachJournal(self.directory).remove(entry)
         self.attachments = self.restarted()
 
     def imported(self, instance=INSTANCE, bus=0):
@@ -1369,7 +1376,7 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.holding.attach_journal.Journal.entries',
+                'nova_accel.virt.holding.attach_journal.AttachJournal.entries',
                 lambda _: listed,
             )
         )

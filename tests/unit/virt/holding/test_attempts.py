@@ -35,9 +35,9 @@ INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 OTHER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a02'
 THIRD = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a03'
 ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
-ACQUIRING = attach_journal.Step.ACQUIRING
-HELD = attach_journal.Step.HELD
-RELEASING = attach_journal.Step.RELEASING
+ACQUIRING = attach_journal.AttachStep.ACQUIRING
+HELD = attach_journal.AttachStep.HELD
+RELEASING = attach_journal.AttachStep.RELEASING
 
 
 def an_arq(bus):
@@ -60,7 +60,7 @@ class TestHold(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.journal = attach_journal.Journal(
+        self.journal = attach_journal.AttachJournal(
             pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         )
         self.answers = []
@@ -103,14 +103,14 @@ class TestHold(testtools.TestCase):
         return self.journal.entries()
 
     def held(self, *numbers, attempt=1, instance=INSTANCE):
-        return attach_journal.Entry(
+        return attach_journal.AttachEntry(
             instance, ACTIVE, attempt, HELD, tuple(map(an_arq, numbers))
         )
 
     def test_the_intent_is_journaled_first(self):
         self.assertEqual([self.held(1)], self.hold((an_arq(1),)))
         self.assertEqual(
-            [[attach_journal.Entry(INSTANCE, ACTIVE, 1, ACQUIRING)]],
+            [[attach_journal.AttachEntry(INSTANCE, ACTIVE, 1, ACQUIRING)]],
             self.journaled,
         )
 
@@ -148,7 +148,8 @@ class TestHold(testtools.TestCase):
         for fault in (exceptions.ServiceUnavailable('away'), KeyError('bug')):
             [entry] = self.hold(exceptions.StaleAttempt('old', 7), fault)
             self.assertEqual(
-                (8, attach_journal.Step.RELEASING), (entry.attempt, entry.step)
+                (8, attach_journal.AttachStep.RELEASING),
+                (entry.attempt, entry.step),
             )
 
     def test_what_a_guest_may_have_stays(self):
@@ -259,7 +260,7 @@ class TestMend(testtools.TestCase):
         path.write_text('{"attem')
 
     def opened(self):
-        self.journal = attach_journal.Journal(self.directory)
+        self.journal = attach_journal.AttachJournal(self.directory)
         return attempts.Attempts(
             'compute1',
             self.journal,
@@ -335,7 +336,7 @@ class TestMend(testtools.TestCase):
             test_attach_journal.an_entry(role=OLD, attempt=2),
             moved_from=ACTIVE,
         )
-        attach_journal.Journal(self.directory).write(moved)
+        attach_journal.AttachJournal(self.directory).write(moved)
         self.damage()
         self.api.listed = [self.binding()]
         self.opened().mend(INSTANCE)

@@ -19,8 +19,8 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
+from nova_accel.model import host_orders
 from nova_accel.model import pci_address
-from nova_accel.model import standing_orders
 from nova_accel.virt.holding import cleaning
 
 A, B, GONE = 'a', 'b', 'gone'
@@ -56,7 +56,7 @@ class Api:
             raise exceptions.ServiceUnavailable('the answer was lost')
 
     def orders(self):
-        return standing_orders.Orders(
+        return host_orders.Orders(
             self.revision,
             uncleaned=frozenset(self.unclean),
             stock=self.stock,
@@ -146,7 +146,7 @@ class TestCleaner(testtools.TestCase):
 
     def cycle(self):
         """What the publisher does, and then what was started ends."""
-        self.cleaner.tell()
+        self.cleaner.report()
         self.orders = self.api.orders()
         self.cleaner.go_on()
         if self.driver.may_end.is_set():
@@ -208,7 +208,7 @@ class TestCleaner(testtools.TestCase):
     def test_what_is_released_during_a_report_is_awaited(self):
         """Its answer may have been made before."""
         before = self.api.orders()
-        self.cleaner.tell()
+        self.cleaner.report()
         self.api.release(A)
         self.released(A)
         self.orders = before
@@ -238,7 +238,7 @@ class TestCleaner(testtools.TestCase):
         self.addCleanup(stuck.may_end.set)
         self.api.release(B)
         for _cycle in range(3):
-            self.cleaner.tell()
+            self.cleaner.report()
             self.orders = self.api.orders()
             self.cleaner.go_on()
             self.cleaner._executor.submit(lambda: None).result(TIMEOUT_S)

@@ -27,7 +27,7 @@ ACTIVE, OLD, PORT = (
     arq_types.Role.OLD,
     arq_types.Role.PORT,
 )
-Step = attach_journal.Step
+Step = attach_journal.AttachStep
 
 
 def an_arq(uuid):
@@ -50,7 +50,7 @@ A, B, C, D = (an_arq(uuid) for uuid in 'abcd')
 class TestHoldings(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.journal = attach_journal.Journal(
+        self.journal = attach_journal.AttachJournal(
             pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         )
         self.held = holdings.Holdings(self.journal)
@@ -61,7 +61,7 @@ class TestHoldings(testtools.TestCase):
             ('i3', PORT, Step.RELEASING, (D,)),
         ):
             self.journal.write(
-                attach_journal.Entry(instance, role, 7, step, arqs)
+                attach_journal.AttachEntry(instance, role, 7, step, arqs)
             )
 
     def test_only_what_is_complete_is_held(self):
@@ -82,7 +82,7 @@ class TestHoldings(testtools.TestCase):
             ('i1', OLD, {'handle of a': 'i1', 'handle of d': 'i3'}),
             ('i3', PORT, {'handle of a': 'i1', 'handle of b': 'i1'}),
         ):
-            wanted = attach_journal.Entry(
+            wanted = attach_journal.AttachEntry(
                 instance, role, 8, Step.ACQUIRING, (A, B, D)
             )
             self.assertEqual(expected, self.held.by_others(wanted))

@@ -25,7 +25,7 @@ from nova_accel.virt.holding import intents
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
-Step = attach_journal.Step
+Step = attach_journal.AttachStep
 
 
 def an_arq(bus):
@@ -58,7 +58,7 @@ class Api:
 class TestIntent(testtools.TestCase):
     """What is journaled first, and what the API is asked for then."""
 
-    before = attach_journal.Entry(INSTANCE, ACTIVE, 3, Step.HELD, (A,))
+    before = attach_journal.AttachEntry(INSTANCE, ACTIVE, 3, Step.HELD, (A,))
 
     def begin(self, intent, before, step, *arqs, attempt=4):
         entry = intent.begin(before, 4)
@@ -126,11 +126,14 @@ class TestIntent(testtools.TestCase):
 class TestAgree(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.journal = attach_journal.Journal(
+        self.journal = attach_journal.AttachJournal(
             pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         )
-        self.entry = attach_journal.Entry(
-            INSTANCE, arq_types.Role.ACTIVE, 1, attach_journal.Step.ACQUIRING
+        self.entry = attach_journal.AttachEntry(
+            INSTANCE,
+            arq_types.Role.ACTIVE,
+            1,
+            attach_journal.AttachStep.ACQUIRING,
         )
         self.journal.write(self.entry)
         self.asked = []

@@ -197,7 +197,7 @@ class LeftTestCase(planted.ReconcileTestCase):
         self.node_devices = libvirt_devices.NodeDevices(self.libvirt.host)
         self.unused = mdevs.UnusedMdevs(
             self.node_devices,
-            all_guests.Guests(self.libvirt.host),
+            all_guests.AllGuests(self.libvirt.host),
             self.attachments,
         )
 
@@ -300,7 +300,7 @@ class TestFirstReport(LeftTestCase):
                     reported_at=imports.NEVER, report_digest=''
                 )
             )
-        self.board.unjournaled = None
+        self.current.unjournaled = None
 
     def publish(self):
         self.host.cycle.run()
@@ -309,7 +309,7 @@ class TestFirstReport(LeftTestCase):
         return len(
             [
                 handle
-                for handle in self.board.view.handles.values()
+                for handle in self.current.view.handles.values()
                 if handle.mdev_type
             ]
         )

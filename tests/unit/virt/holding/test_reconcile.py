@@ -205,14 +205,14 @@ class TestStrangers(planted.ReconcileTestCase):
     def test_an_mdev_with_our_uuid_and_another_parent(self):
         handle = next(
             handle
-            for device in self.board.view.devices
+            for device in self.current.view.devices
             for deployable in device.deployables
             for handle in deployable.handles
             if handle.mdev_type
         )
         other = next(
             device.address
-            for device in self.board.view.devices
+            for device in self.current.view.devices
             if device.driver == 'mdev' and device.address != handle.address
         )
         self.connection.nodeDeviceCreateXML(
@@ -250,11 +250,11 @@ class TestStrangers(planted.ReconcileTestCase):
     def test_what_is_being_acquired(self):
         server = self.nova.add_instance(planted.THERE)
         self.attachments._journal.write(
-            attach_journal.Entry(
+            attach_journal.AttachEntry(
                 server.uuid,
                 arq_types.Role.ACTIVE,
                 1,
-                attach_journal.Step.ACQUIRING,
+                attach_journal.AttachStep.ACQUIRING,
             )
         )
         self.assert_left()
@@ -339,26 +339,26 @@ class TestUncounted(planted.ReconcileTestCase):
         super().setUp()
         self.server = self.boot(2)
         (self.rp_uuid,) = self.nova.allocations[self.server.uuid]
-        self.node_uuid = self.board.view.node_uuid
+        self.node_uuid = self.current.view.node_uuid
         self.nova.inventories = {
             self.rp_uuid: {'VGPU': {'total': 16, 'reserved': 0}},
             self.node_uuid: {'VCPU': {'total': 8, 'reserved': 0}},
         }
         self.repair()
-        self.assertEqual({}, self.board.uncounted)
+        self.assertEqual({}, self.current.uncounted)
         self.lose_allocations(self.server)
 
     def kinds(self):
         return {
             (found.kind, found.is_repaired)
-            for found in self.board.findings.all()
+            for found in self.current.findings.all()
             if found.kind != finding.Kind.NOT_IN_GUEST
         }
 
     def assert_reserved(self, amount):
         self.assertEqual(
             {Place(self.rp_uuid, 'VGPU'): amount} if amount else {},
-            self.board.uncounted,
+            self.current.uncounted,
         )
 
     def test_they_are_allocated_again(self):
@@ -495,14 +495,14 @@ class TestUncounted(planted.ReconcileTestCase):
     def test_doubt(self):
         self.reconciler.run()
         self.assertNotIn('/reshaper', self.nova.calls)
-        self.board.is_doubtful = True
+        self.current.is_doubtful = True
         self.reconciler._compared_at -= 9
         self.reconciler.run()
         self.assertNotIn('/reshaper', self.nova.calls)
         self.reconciler._compared_at -= 1
         self.reconciler.run()
         self.assertIn('/reshaper', self.nova.calls)
-        self.assertFalse(self.board.is_doubtful)
+        self.assertFalse(self.current.is_doubtful)
 
 
 class TestUnadopted(planted.ReconcileTestCase):
@@ -621,7 +621,7 @@ class TestFaults(planted.ReconcileTestCase):
 class TestFindings(planted.ReconcileTestCase):
     def setUp(self):
         super().setUp()
-        self.findings = self.board.findings
+        self.findings = self.current.findings
 
     def found(self):
         """The kind of each finding, and whether the host has repaired it."""
@@ -761,9 +761,9 @@ class TestFindings(planted.ReconcileTestCase):
             zip(
                 (
                     (found.kind, found.instance_uuid)
-                    for found in self.board.findings.all()
+                    for found in self.current.findings.all()
                 ),
-                (found.words for found in self.board.findings.all()),
+                (found.words for found in self.current.findings.all()),
                 strict=True,
             )
         )

@@ -85,11 +85,11 @@ class TestRetryLater(testtools.TestCase):
         self.assertEqual(2, self.log.output.count('away'))
 
 
-ENTRY = attach_journal.Entry(
+ENTRY = attach_journal.AttachEntry(
     '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
     arq_types.Role.ACTIVE,
     3,
-    attach_journal.Step.HELD,
+    attach_journal.AttachStep.HELD,
 )
 
 ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
@@ -100,7 +100,7 @@ class ReleasesTestCase(testtools.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.findings = host_findings.Findings()
-        self.journal = attach_journal.Journal(
+        self.journal = attach_journal.AttachJournal(
             pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         )
         self.journal.write(ENTRY)
@@ -158,7 +158,7 @@ class TestReleases(ReleasesTestCase):
         # Also if the journal could not be written.
         self.assertTrue(self.releases.is_due(ENTRY))
         (left,) = self.journal.entries()
-        self.assertEqual(attach_journal.Step.RELEASING, left.step)
+        self.assertEqual(attach_journal.AttachStep.RELEASING, left.step)
         self.assertTrue(self.releases.is_due(left))
         self.stuck = False
         self.releases.release(left)

@@ -29,7 +29,7 @@ ACTIVE, OLD, INCOMING = (
     arq_types.Role.OLD,
     arq_types.Role.INCOMING,
 )
-HELD = attach_journal.Step.HELD
+HELD = attach_journal.AttachStep.HELD
 
 
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
@@ -82,7 +82,7 @@ class TestRoleChanges(testtools.TestCase):
         self.restart()
 
     def restart(self):
-        self.journal = attach_journal.Journal(self.directory)
+        self.journal = attach_journal.AttachJournal(self.directory)
         self.moves = role_changes.RoleChanges(
             self.journal,
             self.api,
@@ -97,7 +97,7 @@ class TestRoleChanges(testtools.TestCase):
 
     def write(self, role, *numbers, attempt=1, step=HELD):
         self.journal.write(
-            attach_journal.Entry(
+            attach_journal.AttachEntry(
                 INSTANCE, role, attempt, step, tuple(map(an_arq, numbers))
             )
         )
@@ -106,7 +106,7 @@ class TestRoleChanges(testtools.TestCase):
         """Role -> ARQs, as the next nova-compute will read it."""
         return {
             entry.role: list(entry.arqs)
-            for entry in attach_journal.Journal(self.directory).entries()
+            for entry in attach_journal.AttachJournal(self.directory).entries()
         }
 
     def set_aside(self):
@@ -165,7 +165,7 @@ class TestRoleChanges(testtools.TestCase):
 
     def test_there_is_nothing_to_move(self):
         self.set_aside()
-        self.write(ACTIVE, 1, step=attach_journal.Step.RELEASING)
+        self.write(ACTIVE, 1, step=attach_journal.AttachStep.RELEASING)
         self.set_aside()
         self.assertEqual({ACTIVE: [an_arq(1)]}, self.held())
         self.assertEqual([], self.api.told)

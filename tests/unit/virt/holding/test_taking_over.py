@@ -59,20 +59,20 @@ class TakingOverTestCase(planted.ReconcileTestCase):
         return server
 
     def make_mdev(self, handle_uuid):
-        handle = self.board.view.handles[handle_uuid]
+        handle = self.current.view.handles[handle_uuid]
         libvirt_devices.NodeDevices(self.libvirt.host).create_mdev(
             handle.uuid, handle.address, handle.mdev_type
         )
 
     def relist(self):
         """As the first cycle does."""
-        self.board.unjournaled = None
+        self.current.unjournaled = None
         self.run_cycle()
 
     def found(self):
         return [
             each
-            for each in self.board.findings.all()
+            for each in self.current.findings.all()
             if each.kind == finding.Kind.NOT_TAKEN_OVER
         ]
 
@@ -93,10 +93,10 @@ class TestTakingOver(TakingOverTestCase):
 
     def test_it_costs_one_request_if_nothing_waits(self):
         self.relist()
-        listed = self.board.unjournaled
+        listed = self.current.unjournaled
         self.nova.calls.clear()
         self.run_cycle()
-        self.assertIs(listed, self.board.unjournaled)
+        self.assertIs(listed, self.current.unjournaled)
         self.assertEqual([], self.nova.calls)
 
     def test_what_a_comparison_lists_later(self):
@@ -165,7 +165,7 @@ class TestTakingOver(TakingOverTestCase):
         self.assertIn(held.handle.uuid, self.mdevs())
         (told,) = [
             each
-            for each in self.board.findings.all()
+            for each in self.current.findings.all()
             if each.kind == finding.Kind.MDEV
         ]
         self.assertTrue(told.is_repaired)
@@ -174,7 +174,7 @@ class TestTakingOver(TakingOverTestCase):
         server = self.imported()
         self.api.refuse = True
         self.relist()
-        self.assertIsNone(self.board.unjournaled)
+        self.assertIsNone(self.current.unjournaled)
         self.api.refuse = False
         self.run_cycle()
         self.assertEqual(({ACTIVE}, {'active'}), self.roles(server))
@@ -193,7 +193,7 @@ class TestTakingOver(TakingOverTestCase):
                 arqs=(
                     dataclasses.replace(
                         held,
-                        handle=self.board.view.handles[
+                        handle=self.current.view.handles[
                             arq['attach_handle_uuid']
                         ],
                     ),
@@ -218,7 +218,7 @@ class TestTakingOver(TakingOverTestCase):
             )
         handle = next(
             handle
-            for handle in self.board.view.handles.values()
+            for handle in self.current.view.handles.values()
             if handle.mdev_type
         )
         libvirt_devices.NodeDevices(self.libvirt.host).create_mdev(
@@ -235,20 +235,20 @@ class TestTakingOver(TakingOverTestCase):
         self.connection.defineXML(
             DOMAIN.substitute(uuid=server.uuid, mdev=foreign)
         ).create()
-        self.assertNotIn(foreign, self.board.view.handles)
+        self.assertNotIn(foreign, self.current.view.handles)
         self.relist()
-        self.assertIn(foreign, self.board.view.handles)
+        self.assertIn(foreign, self.current.view.handles)
         self.assertEqual(({ACTIVE}, {'active'}), self.roles(server))
         (arq,) = self.attachments.held.arqs_of(server.uuid)
         self.assertEqual(foreign, arq.handle.uuid)
         self.run_cycle()
-        self.assertEqual((), self.board.unjournaled)
-        self.assertIn(foreign, self.board.view.handles)
+        self.assertEqual((), self.current.unjournaled)
+        self.assertIn(foreign, self.current.view.handles)
         self.lose_guest(server)
         self.host.os_acc.unplug({'uuid': server.uuid})
         self.assertNotIn(foreign, self.mdevs())
         self.run_cycle()
-        self.assertNotIn(foreign, self.board.view.handles)
+        self.assertNotIn(foreign, self.current.view.handles)
 
 
 class TestPorts(TakingOverTestCase):
@@ -278,7 +278,7 @@ class TestPorts(TakingOverTestCase):
     def bind_function(self, server):
         provider = next(
             provider.uuid
-            for provider in self.board.view.layout.providers
+            for provider in self.current.view.layout.providers
             if provider.totals.get('FPGA')
         )
         (made,) = client_arqs.create('fpga', 'project')

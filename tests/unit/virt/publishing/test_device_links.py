@@ -64,7 +64,7 @@ class TestDeviceLinks(testtools.TestCase):
         if self.fault is not None:
             raise exceptions.DeviceError(self.fault)
         return [
-            link_discovery.Partition(frozenset(each))
+            link_discovery.KnownPartition(frozenset(each))
             for each in self.partitions
         ]
 
@@ -73,14 +73,14 @@ class TestDeviceLinks(testtools.TestCase):
         for device in devices:
             self.fake.set(device.address)
         return self.links.joined(
-            discovery.Inventory(
+            discovery.Discovered(
                 devices, lines={device.name: LINE for device in devices}
             )
         )
 
     def test_a_host_without_links_pays_nothing(self):
         self.start(has_fabric=False)
-        found = discovery.Inventory((a_gpu(1, linked=False),))
+        found = discovery.Discovered((a_gpu(1, linked=False),))
         # There is no such function in sysfs.
         self.assertIs(found, self.links.joined(found))
         self.assertFalse(self.path.exists())
@@ -139,7 +139,7 @@ class TestDeviceLinks(testtools.TestCase):
         device = a_gpu(9)
         for _time in range(2):
             self.links.joined(
-                discovery.Inventory((device,), lines={device.name: LINE})
+                discovery.Discovered((device,), lines={device.name: LINE})
             )
         self.assertEqual(1, self.log.output.count('0000:09:00.0: its module'))
         self.assertEqual(1, self.log.output.count('in no set of a switch'))

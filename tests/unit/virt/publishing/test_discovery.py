@@ -167,7 +167,7 @@ class TestSimulatedHost(DiscoveryTestCase):
 class TestLines(DiscoveryTestCase):
     def test_without_lines_nothing_is_looked_at(self):
         self.assertEqual(
-            discovery.Inventory(),
+            discovery.Discovered(),
             discovery.discover(
                 None,
                 self.drivers,

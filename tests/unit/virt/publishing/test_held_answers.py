@@ -66,7 +66,7 @@ DEVICE = hardware.Device(
     shell=programmable.Region('shell', is_shell=True),
     subsystem='nqn model serial',
 )
-ANSWER = held_answers.Answer(DEVICE, '{"driver": "fpga_dfl"}')
+ANSWER = held_answers.HeldAnswer(DEVICE, '{"driver": "fpga_dfl"}')
 
 
 class TestHeldAnswers(testtools.TestCase):

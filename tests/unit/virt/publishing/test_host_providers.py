@@ -26,9 +26,9 @@ from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import finding
 from nova_accel.model import host_findings
+from nova_accel.model import host_orders
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import standing_orders
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import host_view
 from nova_accel.model.providers import provider_layout
@@ -88,7 +88,7 @@ class ProvidersTestCase(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.findings = host_findings.Findings()
         self.state = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.orders = standing_orders.Orders(1)
+        self.orders = host_orders.Orders(1)
         self.uncounted = {}
         self.awaited = frozenset()
         self.tree = nova_tree.ProviderTree()
@@ -113,7 +113,7 @@ class ProvidersTestCase(testtools.TestCase):
 
     def start(self):
         """Nova-compute, whose first update may reshape."""
-        self.journal = attach_journal.Journal(self.state / NODE)
+        self.journal = attach_journal.AttachJournal(self.state / NODE)
         self.attachments = attaching.Attachments(
             NODE,
             self.journal,
@@ -196,11 +196,11 @@ class ProvidersTestCase(testtools.TestCase):
         consumer=None,
     ):
         place = self.view.layout.places[a_handle(bus).uuid]
-        entry = attach_journal.Entry(
+        entry = attach_journal.AttachEntry(
             instance,
             role,
             1,
-            attach_journal.Step.HELD,
+            attach_journal.AttachStep.HELD,
             (
                 arq_types.Arq(
                     f'f4ad4b4e-4aeb-4a6a-8a2f-{bus:012x}',
@@ -312,11 +312,11 @@ class TestReserved(ProvidersTestCase):
     def test_a_disabled_device_and_its_guest(self):
         uuid = naming.derived_uuid(NODE_UUID, FIRST)
         entry = self.hold(0)
-        self.orders = standing_orders.Orders(2, disabled=frozenset({uuid}))
+        self.orders = host_orders.Orders(2, disabled=frozenset({uuid}))
         self.assert_pool(2, 0)
         self.release(entry)
         self.assert_pool(2, 1)
-        self.orders = standing_orders.Orders(3)
+        self.orders = host_orders.Orders(3)
         self.assert_pool(2, 0)
 
     def test_what_is_held_and_not_allocated(self):
@@ -338,15 +338,15 @@ class TestReserved(ProvidersTestCase):
         self.assert_pool(2, 1)
         self.awaited, self.orders = (
             frozenset(),
-            standing_orders.Orders(2, uncleaned=unclean),
+            host_orders.Orders(2, uncleaned=unclean),
         )
         self.assert_pool(2, 1)
-        self.orders = standing_orders.Orders(3)
+        self.orders = host_orders.Orders(3)
         self.assert_pool(2, 0)
 
     def test_what_is_not_given_back_yet(self):
         entry = dataclasses.replace(
-            self.hold(0), step=attach_journal.Step.RELEASING
+            self.hold(0), step=attach_journal.AttachStep.RELEASING
         )
         self.journal.write(entry)
         self.assert_pool(2, 1)
@@ -354,7 +354,7 @@ class TestReserved(ProvidersTestCase):
         self.assert_pool(2, 0)
 
     def test_what_was_reserved_stays_so_until_the_api_has_said_why(self):
-        self.orders = standing_orders.Orders(
+        self.orders = host_orders.Orders(
             2, uncleaned=frozenset({a_handle(0).uuid})
         )
         self.assert_pool(2, 1)
@@ -363,7 +363,7 @@ class TestReserved(ProvidersTestCase):
         self.assert_pool(2, 1)
         self.orders = known
         self.assert_pool(2, 1)
-        self.orders = standing_orders.Orders(3)
+        self.orders = host_orders.Orders(3)
         self.assert_pool(2, 0)
 
 

@@ -33,7 +33,7 @@ KNOWN = link_memory.Known(
             None, None, False, nvlink_peers.Peers()
         ),
     },
-    (link_discovery.Partition(frozenset({1, 3})),),
+    (link_discovery.KnownPartition(frozenset({1, 3})),),
 )
 
 

@@ -18,7 +18,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.db import findings
-from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import order_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
@@ -46,12 +46,12 @@ class TestPublisher(testtools.TestCase):
         node = host_view.Node(
             HOST, reports.SimulatedHost(HOST).node_uuid, 'service'
         )
-        self.board = host_view.Board(host_view.View(node.uuid))
-        self.cycle = periodic_work.Cycle(LONG_S, self.board.findings)
+        self.current = host_view.CurrentState(host_view.View(node.uuid))
+        self.cycle = periodic_work.Cycle(LONG_S, self.current.findings)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(self.cycle._idle.wait, 30)
         self.publisher = publication.Publisher(
-            node, self.look, self.api.client(HOST), self.board, self.cycle
+            node, self.look, self.api.client(HOST), self.current, self.cycle
         )
         self.begin()
 
@@ -64,7 +64,7 @@ class TestPublisher(testtools.TestCase):
 
     def have(self, *regions, refused=(), **more):
         """What discovery finds from now on."""
-        self.inventory = discovery.Inventory(
+        self.inventory = discovery.Discovered(
             tuple(reports.SimulatedHost(HOST, regions).devices()),
             refused,
             **more,
@@ -80,8 +80,8 @@ class TestPublisher(testtools.TestCase):
         self.cycle.hurry()
         self.publisher.wait_published(10)
         self.assertEqual({HOST: 1}, capacity.free_by_host())
-        self.assertEqual(self.inventory.devices, self.board.view.devices)
-        self.assertEqual(1, len(self.board.view.layout.providers))
+        self.assertEqual(self.inventory.devices, self.current.view.devices)
+        self.assertEqual(1, len(self.current.view.layout.providers))
 
     def test_one_device_that_nobody_takes_does_not_hide_the_others(self):
         self.have(1, 1)
@@ -101,7 +101,7 @@ class TestPublisher(testtools.TestCase):
             self.cycle.run()
         self.publisher.wait_published(10)
         self.assertEqual({HOST: 1}, capacity.free_by_host())
-        (device,) = self.board.view.devices
+        (device,) = self.current.view.devices
         self.assertEqual(good.deployables, device.deployables)
         self.assertIn('not published', device.attributes)
         # Each once.
@@ -110,7 +110,7 @@ class TestPublisher(testtools.TestCase):
     def test_the_view_is_there_before_anybody_is_told(self):
         self.api.refuse = True
         self.publisher.refresh()
-        self.assertEqual(['fake'], list(self.board.view.drivers.values()))
+        self.assertEqual(['fake'], list(self.current.view.drivers.values()))
 
     def test_no_answer(self):
         self.api.refuse = True
@@ -139,17 +139,17 @@ class TestPublisher(testtools.TestCase):
         self.publisher.wait_published(0)
 
     def test_orders_are_kept_and_not_sent_again(self):
-        self.assertIsNone(self.board.orders)
+        self.assertIsNone(self.current.orders)
         self.cycle.run()
-        first = self.board.orders
+        first = self.current.orders
         self.assertEqual(frozenset(), first.disabled)
         self.cycle.run()
-        self.assertIs(first, self.board.orders)
+        self.assertIs(first, self.current.orders)
         uuid = reports.SimulatedHost(HOST).device_uuid()
         self.disable(uuid)
         self.cycle.run()
-        self.assertEqual({uuid}, self.board.orders.disabled)
-        self.assertGreater(self.board.orders.revision, first.revision)
+        self.assertEqual({uuid}, self.current.orders.disabled)
+        self.assertGreater(self.current.orders.revision, first.revision)
 
     def disable(self, uuid):
         with engine.writer() as connection:
@@ -158,7 +158,7 @@ class TestPublisher(testtools.TestCase):
                 .where(schema.DEVICES.c.uuid == uuid)
                 .values(status=hardware.Status.MAINTAINING)
             )
-            host_orders.change(connection, schema.HOSTS.c.hostname == HOST)
+            order_rows.change(connection, schema.HOSTS.c.hostname == HOST)
 
     def test_a_report_without_change_costs_one_call_and_one_statement(self):
         for regions in ((1,), (8,) * 64):
@@ -231,7 +231,7 @@ class TestPublisher(testtools.TestCase):
 
     def test_a_failed_look_keeps_the_view(self):
         self.publisher.refresh()
-        before = self.board.view
+        before = self.current.view
         for error in (
             exceptions.DeviceError('libvirt is away'),
             ValueError('a bug'),
@@ -239,7 +239,7 @@ class TestPublisher(testtools.TestCase):
             self.inventory = error
             self.cycle.run()
             self.assertIn(str(error), self.log.output)
-        self.assertEqual(before, self.board.view)
+        self.assertEqual(before, self.current.view)
 
     def test_the_digest_names_the_content(self):
         """The same host with the same devices says nothing new."""

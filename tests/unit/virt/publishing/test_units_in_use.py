@@ -57,8 +57,8 @@ class TestUnitsInUse(testtools.TestCase):
         super().setUp()
         self.journaled = []
         self.guests = []
-        self.board = host_view.Board(host_view.View())
-        self.board.unjournaled = ()
+        self.current = host_view.CurrentState(host_view.View())
+        self.current.unjournaled = ()
         self.mdevs = [
             pci_function.Mdev(uuid, 'nvidia-11', PARENT)
             for uuid in ('m1', 'm2')
@@ -68,7 +68,7 @@ class TestUnitsInUse(testtools.TestCase):
         return units_in_use.UnitsInUse(
             types.SimpleNamespace(arqs=lambda: list(self.journaled)),
             types.SimpleNamespace(look=self.look_at_guests),
-            self.board,
+            self.current,
         ).look(self.mdevs)
 
     def look_at_guests(self):
@@ -80,7 +80,7 @@ class TestUnitsInUse(testtools.TestCase):
         )
 
     def list(self, *arqs, role=None):
-        self.board.unjournaled = (
+        self.current.unjournaled = (
             host_binding.Binding(
                 'guest',
                 role,
@@ -107,7 +107,7 @@ class TestUnitsInUse(testtools.TestCase):
         """Whoever starts it gives it what its definition has."""
         self.add_guest(FUNCTION, 'm1', is_novas=False, is_running=False)
         for listed in ((), None):
-            self.board.unjournaled = listed
+            self.current.unjournaled = listed
             found = self.look()
             self.assertEqual((), found.mdevs)
             self.assertEqual({FUNCTION, 'm1'}, found.refused.keys())
@@ -158,7 +158,7 @@ class TestUnitsInUse(testtools.TestCase):
 
     def test_before_the_api_has_listed_anything(self):
         """Guests of Nova's are taken at their word."""
-        self.board.unjournaled = None
+        self.current.unjournaled = None
         self.add_guest(FUNCTION, 'm1', 'of another kind')
         self.assertEqual(
             units_in_use.Found({}, (self.mdevs[0],), frozenset({'m1'})),

@@ -153,7 +153,7 @@ class ByPolicy(Chooser):
 
     def _choice(
         self, host: int, group: device_profile.Group
-    ) -> unit_choice.Choice | None:
+    ) -> unit_choice.UnitChoice | None:
         return unit_choice.choose(
             group, self.cloud.pool(host), demand=self.demand
         )

@@ -352,7 +352,7 @@ class TestGarbage(PrivateTestCase):
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
             ),
-            fpga_bitstream.Wanted(self.own),
+            fpga_bitstream.WantedBitstream(self.own),
             programming_record.Asker(A, 'user'),
             'user',
         )

@@ -53,23 +53,23 @@ class TestHistory(testtools.TestCase):
 
     def test_it_is_told_at_once_and_once(self):
         self.note(BEGUN, ENDED)
-        self.history.tell()
+        self.history.report()
         self.assertEqual([BEGUN, ENDED], self.told)
 
     def test_what_the_api_has_not_heard_is_told_later(self):
         self.fault = exceptions.ServiceUnavailable('away')
         self.note(BEGUN, OTHER, ENDED)
-        self.assertRaises(exceptions.ServiceUnavailable, self.history.tell)
+        self.assertRaises(exceptions.ServiceUnavailable, self.history.report)
         self.assertIn('away', self.log.output)
         self.fault = None
-        self.history.tell()
+        self.history.report()
         self.assertCountEqual([ENDED, OTHER], self.told)
 
     def test_what_it_refuses_is_not_told_again(self):
         self.fault = exceptions.Conflict('it has ended')
         self.note(BEGUN)
         self.fault = None
-        self.history.tell()
+        self.history.report()
         self.assertEqual([], self.told)
         self.assertIn('it has ended', self.log.output)
 
@@ -78,4 +78,4 @@ class TestHistory(testtools.TestCase):
         self.note(BEGUN)
         self.history._executor.shutdown()
         self.history.note(ENDED)
-        self.assertIn('is not told', self.log.output)
+        self.assertIn('is not reported', self.log.output)

@@ -273,7 +273,7 @@ class TestAServerComesMeanwhile(programming_case.ProgrammingTestCase):
                 programming_case.STRANGER,
                 time.monotonic() + 30,
             ),
-            fpga_bitstream.Wanted(self.image),
+            fpga_bitstream.WantedBitstream(self.image),
             'user',
         )
 
@@ -293,7 +293,7 @@ class TestAServerComesMeanwhile(programming_case.ProgrammingTestCase):
         write = self.host.journal.write
 
         def interleaved(entry):
-            if entry.step is not region_entry.Step.PROGRAMMING:
+            if entry.step is not region_entry.RegionStep.PROGRAMMING:
                 return write(entry)
             if before is not None:
                 before()
@@ -447,7 +447,7 @@ class TestRoomInTheCache(programming_case.ProgrammingTestCase):
         return {
             'put': lambda job: loader.put(
                 job,
-                fpga_bitstream.Wanted(add()),
+                fpga_bitstream.WantedBitstream(add()),
                 'user',
             ),
             'blank': lambda job: loader.blank(job, add()),

@@ -328,7 +328,7 @@ class TestWhoeverAsks(programming_case.ProgrammingTestCase):
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
             ),
-            wanted or fpga_bitstream.Wanted(self.image),
+            wanted or fpga_bitstream.WantedBitstream(self.image),
             asker,
             'user',
         )
@@ -348,7 +348,7 @@ class TestWhoeverAsks(programming_case.ProgrammingTestCase):
         self.assertRaises(
             exceptions.BitstreamNotFound,
             self.program,
-            wanted=fpga_bitstream.Wanted(fpga_card.NODE),
+            wanted=fpga_bitstream.WantedBitstream(fpga_card.NODE),
         )
 
     def test_one_that_a_server_has(self):
@@ -452,7 +452,7 @@ class TestShell(programming_case.ProgrammingTestCase):
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
             ),
-            fpga_bitstream.Wanted(shell or self.shell),
+            fpga_bitstream.WantedBitstream(shell or self.shell),
             asker,
             'user',
             shell_loading,
@@ -572,7 +572,7 @@ class TestShell(programming_case.ProgrammingTestCase):
     def test_the_host_is_booted(self):
         self.load()
         self.lose_power()
-        self.assertEqual(region_contents.Known(), self.known_shell())
+        self.assertEqual(region_contents.KnownContents(), self.known_shell())
 
     def test_a_guest_waits_for_it(self):
         self.load()

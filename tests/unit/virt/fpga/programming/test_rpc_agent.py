@@ -75,7 +75,7 @@ class TestEndpoint(message_bus.TestCase):
             self.assertEqual(
                 [
                     DEPLOYABLE,
-                    fpga_bitstream.Wanted(BITSTREAM),
+                    fpga_bitstream.WantedBitstream(BITSTREAM),
                     programming_record.Asker(
                         'project', 'user', more.get('instance_uuid')
                     ),

@@ -60,7 +60,13 @@ class TestRegions(regions_case.RegionsTestCase):
         )
         self.program()
         self.assertEqual(
-            [(fpga_card.DEVICE, region_contents.Known(is_changing=True))], seen
+            [
+                (
+                    fpga_card.DEVICE,
+                    region_contents.KnownContents(is_changing=True),
+                )
+            ],
+            seen,
         )
 
     def test_its_image_says_something_else_by_now(self):
@@ -97,7 +103,7 @@ class TestRegions(regions_case.RegionsTestCase):
             dataclasses.replace(
                 self.host.journal.entries()[0],
                 device='bad',
-                step=region_entry.Step.BAD,
+                step=region_entry.RegionStep.BAD,
             )
         )
         found, good = self.host.regions.overlaid([bad, fpga_card.DEVICE])
@@ -143,6 +149,6 @@ class TestRegions(regions_case.RegionsTestCase):
         self.program()
         self.recover(boot='boot2')
         (self.host.card.directory / 'region0').unlink()
-        self.assertEqual(region_contents.Known(), self.host.known())
+        self.assertEqual(region_contents.KnownContents(), self.host.known())
         self.recover(boot='boot1')
         self.assertIsNotNone(self.host.known().fault)

@@ -35,7 +35,7 @@ SHA256 = 'a' * 64
 STARTED = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 
 
-def an_entry(step=region_entry.Step.PROGRAMMED, name='region0'):
+def an_entry(step=region_entry.RegionStep.PROGRAMMED, name='region0'):
     return region_entry.RegionEntry(
         'pci_0000_81_00_0',
         step,
@@ -72,7 +72,7 @@ class TestRegionJournal(testtools.TestCase):
         return journal.read('pci_0000_81_00_0', name)
 
     def test_what_is_written_is_there_after_a_restart(self):
-        begun = an_entry(region_entry.Step.PROGRAMMING)
+        begun = an_entry(region_entry.RegionStep.PROGRAMMING)
         ended = dataclasses.replace(
             an_entry(name='region1'),
             record=(
@@ -158,7 +158,7 @@ class TestAttempt(regions_case.RegionsTestCase):
         error = self.assertRaises(fault, self.program, **properties)
         self.assertIn('region0 of 0000:81:00.0 is not prog', str(error))
         (entry,) = self.host.journal.entries()
-        self.assertIs(region_entry.Step.BAD, entry.step)
+        self.assertIs(region_entry.RegionStep.BAD, entry.step)
         self.assertIn(entry.record.failure, str(error))
         return error
 
@@ -254,6 +254,6 @@ class TestRecover(regions_case.RegionsTestCase):
         self.assertIn('died', record.failure)
         self.assertIn('died', self.host.known().fault)
         (entry,) = self.host.journal.entries()
-        self.assertIs(region_entry.Step.BAD, entry.step)
+        self.assertIs(region_entry.RegionStep.BAD, entry.step)
         first = self.host.published().deployables[0]
         self.assertIn('died', first.fault)

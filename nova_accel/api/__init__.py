@@ -13,6 +13,7 @@
 """The REST API: Cyborg's v2 wire, and calls of our own compute hosts.
 
 ``routes`` has the whole URL surface. A resource is one file each in
-``handlers``, ``schemas`` and ``policies``. ``compute`` calls nova-compute,
-``notifications`` tells others of changes.
+``handlers``, ``schemas`` and ``policies``. ``http`` has what these share of a
+request and its answer, ``middleware`` the filters before them. ``compute``
+calls nova-compute, ``notifications`` tells others of changes.
 """

@@ -19,12 +19,12 @@ from typing import Any
 import webob
 
 from nova_accel import guru_report
-from nova_accel.api import errors
-from nova_accel.api import microversion
 from nova_accel.api import report_section
-from nova_accel.api import route
 from nova_accel.api import router
 from nova_accel.api import routes
+from nova_accel.api.http import errors
+from nova_accel.api.http import microversion
+from nova_accel.api.http import route
 from nova_accel.db.migrations import schema_version
 from nova_accel.db.sql import engine
 from nova_accel.model import host_contract

@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any
 
 from nova_accel import conf
-from nova_accel.api import microversion
+from nova_accel.api.http import microversion
 from nova_accel.db.migrations import schema_version
 from nova_accel.model import host_contract
 

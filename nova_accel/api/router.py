@@ -19,8 +19,8 @@ import routes
 import webob
 import webob.exc
 
-from nova_accel.api import microversion
-from nova_accel.api import route
+from nova_accel.api.http import microversion
+from nova_accel.api.http import route
 
 
 class Router:
@@ -40,7 +40,7 @@ class Router:
         self._mapper.create_regs([])
 
     def match(self, request: webob.Request) -> route.Route:
-        """The route, which :func:`nova_accel.api.route.of` returns from then.
+        """The route, which :func:`.route.of` returns from then.
 
         The path's items are in ``request.urlvars`` then.
 

@@ -29,8 +29,8 @@ import webob
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import errors
-from nova_accel.api import microversion
+from nova_accel.api.http import errors
+from nova_accel.api.http import microversion
 from nova_accel.db.sql import engine
 from nova_accel.metrics import exposition
 

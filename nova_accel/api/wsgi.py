@@ -18,7 +18,7 @@ as Nova's own ``nova.wsgi.osapi_compute`` is, for example with
 ``uwsgi --module nova_accel.api.wsgi``, and reads the same files.
 
 It needs little of Nova, and loads nothing else: see
-:mod:`nova_accel.api.nova_setup`.
+:mod:`nova_accel.api.compute.nova_setup`.
 """
 
 # Before anything else is imported, as Nova's entry points do.
@@ -43,9 +43,9 @@ from oslo_reports import opts as report_opts
 from paste import deploy
 
 from nova_accel import conf
-from nova_accel.api import clean_path
-from nova_accel.api import nova_setup
-from nova_accel.api import whole_body
+from nova_accel.api.middleware import clean_path
+from nova_accel.api.compute import nova_setup
+from nova_accel.api.middleware import whole_body
 from nova_accel.api.notifications import notifier
 
 CONF = conf.CONF

@@ -25,7 +25,7 @@ from wsgi_intercept import interceptor
 
 from nova_accel import conf
 from nova_accel.api import app
-from nova_accel.api import context
+from nova_accel.api.middleware import context
 from nova_accel.client import accelerator_api
 from nova_accel.testing import database
 

@@ -29,8 +29,8 @@ import testtools
 from unit.api import base
 from unit.api import described
 
-from nova_accel.api import microversion
 from nova_accel.api import routes
+from nova_accel.api.http import microversion
 from nova_accel.testing import reports
 from rig.serving import api as served_api
 from rig.serving import slow_clients

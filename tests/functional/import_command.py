@@ -20,8 +20,8 @@ import types
 import fixtures
 
 from nova_accel import exceptions
-from nova_accel.cmd import import_cyborg
 from nova_accel.cmd import placement_call
+from nova_accel.cmd.cyborg import import_cyborg
 from rig.cyborg import tables
 
 

@@ -33,7 +33,7 @@ import testtools
 import nova_accel
 from nova_accel import exceptions
 from nova_accel.cmd import check_result
-from nova_accel.cmd import import_cyborg
+from nova_accel.cmd.cyborg import import_cyborg
 from nova_accel.cmd.cyborg import steps
 from nova_accel.db import draining as draining_db
 from nova_accel.db.sql import engine
@@ -165,7 +165,7 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
             ('cells.read', self.nova),
             ('cells.connect', lambda: None),
             ('embedded_flavor.change_key', self.refuse),
-            ('import_cyborg.ImportCyborg._do', self.imported),
+            ('cyborg.import_cyborg.ImportCyborg._do', self.imported),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.cmd.{name}', fake)

@@ -237,7 +237,7 @@ SIGNATURES = {
         'nova.objects.flavor:FlavorList.get_all':
             'context inactive filters sort_key sort_dir limit marker',
     },
-    'cmd/import_cyborg.py': {
+    'cmd/cyborg/import_cyborg.py': {
         'nova.objects.flavor:FlavorList.get_all':
             'context inactive filters sort_key sort_dir limit marker',
     },
@@ -373,7 +373,7 @@ SIGNATURES = {
             'context filters sort_key sort_dir limit marker expected_attrs '
             'use_slave sort_keys sort_dirs',
     },
-    'api/caller.py': {
+    'api/http/caller.py': {
         'nova.context:RequestContext.__init__':
             'self user_id project_id is_admin read_deleted remote_address '
             'timestamp quota_class service_catalog user_auth_plugin kwargs',
@@ -381,7 +381,7 @@ SIGNATURES = {
     'api/wsgi.py': {
         'nova.middleware:set_defaults': '',
     },
-    'api/nova_setup.py': {
+    'api/compute/nova_setup.py': {
         'nova.db.api.api:configure': 'conf',
         'nova.db.main.api:configure': 'conf',
         'nova.rpc:init': 'conf',
@@ -586,8 +586,9 @@ class TestNovaContract(testtools.TestCase):
         """A pool does the same, a part of it later.
 
         api/wsgi.py has the options, the defaults of oslo.middleware and the
-        files, api/nova_setup.py the rest. The filter of RabbitMQ's log is for
-        eventlet, and the defaults of the log are for what a pool never does.
+        files, api/compute/nova_setup.py the rest. The filter of RabbitMQ's log
+        is for eventlet, and the defaults of the log are for what a pool never
+        does.
         """
         for name, calls in (
             (

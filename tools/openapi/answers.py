@@ -14,7 +14,6 @@
 
 from collections.abc import Mapping
 
-from nova_accel.api import route
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.handlers import attribute
 from nova_accel.api.handlers import binding
@@ -29,6 +28,7 @@ from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.handlers import programming
 from nova_accel.api.handlers import topology
 from nova_accel.api.handlers import version
+from nova_accel.api.http import route
 from openapi import schemas
 
 #: HTTP status -> body, None if there is none.

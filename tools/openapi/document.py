@@ -20,10 +20,10 @@ from collections.abc import Mapping
 import re
 from typing import Any
 
-from nova_accel.api import errors
-from nova_accel.api import microversion
-from nova_accel.api import route
 from nova_accel.api import routes
+from nova_accel.api.http import errors
+from nova_accel.api.http import microversion
+from nova_accel.api.http import route
 from openapi import answers
 from openapi import schemas
 

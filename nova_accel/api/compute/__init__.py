@@ -10,4 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The calls and events by which the API reaches nova-compute."""
+"""The calls and events by which the API reaches nova-compute.
+
+``nova_setup`` has Nova's parts ready for them, and for notifications.
+"""

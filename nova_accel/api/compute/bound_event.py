@@ -33,7 +33,7 @@ from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
-from nova_accel.api import nova_setup
+from nova_accel.api.compute import nova_setup
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 

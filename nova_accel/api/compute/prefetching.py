@@ -19,8 +19,8 @@ import time
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.api import caller
 from nova_accel.api.compute import waiting
+from nova_accel.api.http import caller
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import host_rpc

@@ -24,9 +24,9 @@ import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import caller
-from nova_accel.api import policy
 from nova_accel.api.compute import waiting
+from nova_accel.api.http import caller
+from nova_accel.api.http import policy
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import lease

@@ -33,7 +33,7 @@ import oslo_messaging
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import nova_setup
+from nova_accel.api.compute import nova_setup
 from nova_accel.model import host_rpc
 from nova_accel.model.fpga import programming_record
 

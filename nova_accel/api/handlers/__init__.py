@@ -10,4 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One module for each resource. Handlers turn requests into responses."""
+"""One module for each resource. Handlers turn requests into responses.
+
+Beside them is what they alone use.
+"""

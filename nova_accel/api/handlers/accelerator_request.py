@@ -20,13 +20,13 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import arq_patch
-from nova_accel.api import caller
-from nova_accel.api import microversion
-from nova_accel.api import paging
-from nova_accel.api import policy
-from nova_accel.api import representation
-from nova_accel.api import request
+from nova_accel.api.handlers import arq_patch
+from nova_accel.api.http import caller
+from nova_accel.api.http import microversion
+from nova_accel.api.http import paging
+from nova_accel.api.http import policy
+from nova_accel.api.http import representation
+from nova_accel.api.http import request
 from nova_accel.api.notifications import arq_notification
 from nova_accel.api.notifications import notifier
 from nova_accel.api.policies import accelerator_request as policies

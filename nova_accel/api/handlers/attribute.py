@@ -17,9 +17,9 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import paging
-from nova_accel.api import representation
-from nova_accel.api import request
+from nova_accel.api.http import paging
+from nova_accel.api.http import representation
+from nova_accel.api.http import request
 from nova_accel.db import attribute as attribute_db
 
 

@@ -26,9 +26,9 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import caller
-from nova_accel.api import project_limits
-from nova_accel.api import request
+from nova_accel.api.handlers import project_limits
+from nova_accel.api.http import caller
+from nova_accel.api.http import request
 from nova_accel.api.notifications import arq_notification
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import client_arqs

@@ -15,9 +15,9 @@
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import request
 from nova_accel.api.compute import prefetching
 from nova_accel.api.compute import programming
+from nova_accel.api.http import request
 from nova_accel.db import deployable as deployable_db
 
 

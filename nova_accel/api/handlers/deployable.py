@@ -21,12 +21,12 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import microversion
-from nova_accel.api import paging
-from nova_accel.api import policy
-from nova_accel.api import representation
-from nova_accel.api import request
 from nova_accel.api.compute import programming
+from nova_accel.api.http import microversion
+from nova_accel.api.http import paging
+from nova_accel.api.http import policy
+from nova_accel.api.http import representation
+from nova_accel.api.http import request
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.model import attribute

@@ -20,11 +20,11 @@ from oslo_log import log as logging
 import webob
 
 from nova_accel import reason
-from nova_accel.api import microversion
-from nova_accel.api import paging
-from nova_accel.api import representation
-from nova_accel.api import request
-from nova_accel.api import warning
+from nova_accel.api.http import microversion
+from nova_accel.api.http import paging
+from nova_accel.api.http import representation
+from nova_accel.api.http import request
+from nova_accel.api.http import warning
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device as device_db
 from nova_accel.model.devices import hardware

@@ -23,12 +23,12 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import microversion
-from nova_accel.api import paging
-from nova_accel.api import representation
-from nova_accel.api import request
-from nova_accel.api import warning
 from nova_accel.api.compute import prefetching
+from nova_accel.api.http import microversion
+from nova_accel.api.http import paging
+from nova_accel.api.http import representation
+from nova_accel.api.http import request
+from nova_accel.api.http import warning
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db

@@ -17,7 +17,7 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import request
+from nova_accel.api.http import request
 from nova_accel.db import draining
 from nova_accel.model.fleet import host_drain
 

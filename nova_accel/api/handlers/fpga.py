@@ -16,8 +16,8 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import request
 from nova_accel.api.compute import programming
+from nova_accel.api.http import request
 
 
 def program_fpga(req: webob.Request) -> webob.Response:

@@ -15,8 +15,8 @@
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import request
 from nova_accel.api.compute import region_stocking
+from nova_accel.api.http import request
 from nova_accel.api.notifications import programming_notification
 from nova_accel.db import cleaning_results
 from nova_accel.db import host as host_db

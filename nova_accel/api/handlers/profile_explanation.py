@@ -21,9 +21,9 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import paging
-from nova_accel.api import request
 from nova_accel.api.handlers import device_profile as device_profile_handler
+from nova_accel.api.http import paging
+from nova_accel.api.http import request
 from nova_accel.db import explanation as explanation_db
 from nova_accel.model import paging as paging_model
 from nova_accel.model.profiles import device_profile

@@ -16,8 +16,8 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import paging
-from nova_accel.api import request
+from nova_accel.api.http import paging
+from nova_accel.api.http import request
 from nova_accel.db import programming as programming_db
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import webob
 
 from nova_accel import conf
-from nova_accel.api import paging
-from nova_accel.api import request
+from nova_accel.api.http import paging
+from nova_accel.api.http import request
 from nova_accel.db import fleet as fleet_db
 from nova_accel.model import paging as paging_model
 from nova_accel.model.fleet import fleet_wire

@@ -16,8 +16,8 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import microversion
-from nova_accel.api import representation
+from nova_accel.api.http import microversion
+from nova_accel.api.http import representation
 
 _RANGE = {
     'max_version': microversion.VERSIONS[-1],

@@ -13,5 +13,5 @@
 """Versioned notifications of changes, which go through Nova's notifier.
 
 In a cloud without them a pool has neither the notifier nor the payloads in its
-memory, see :mod:`nova_accel.api.nova_setup`.
+memory, see :mod:`nova_accel.api.compute.nova_setup`.
 """

@@ -29,7 +29,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from nova_accel.api import caller
+from nova_accel.api.http import caller
 from nova_accel.api.notifications import notifier
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from oslo_log import log as logging
 
 from nova_accel import conf
-from nova_accel.api import caller
+from nova_accel.api.http import caller
 
 if TYPE_CHECKING:
     from nova_accel.api.notifications import payloads

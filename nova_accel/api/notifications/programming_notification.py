@@ -14,7 +14,7 @@
 
 import functools
 
-from nova_accel.api import caller
+from nova_accel.api.http import caller
 from nova_accel.api.notifications import notifier
 from nova_accel.model.fpga import programming_record
 

@@ -17,7 +17,7 @@ Path items have no patterns, so that the handler can answer a wrong one with
 the reason.
 """
 
-from nova_accel.api import route
+from nova_accel.api.http import route
 from nova_accel.api.routes import accelerator_request
 from nova_accel.api.routes import attribute
 from nova_accel.api.routes import binding

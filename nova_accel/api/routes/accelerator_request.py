@@ -12,9 +12,9 @@
 
 """``/accelerator_requests``."""
 
-from nova_accel.api import paging
-from nova_accel.api import route
 from nova_accel.api.handlers import accelerator_request
+from nova_accel.api.http import paging
+from nova_accel.api.http import route
 from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas

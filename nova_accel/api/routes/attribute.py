@@ -12,8 +12,8 @@
 
 """``/attributes``."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import attribute
+from nova_accel.api.http import route
 from nova_accel.api.policies import attribute as policies
 from nova_accel.api.schemas import attribute as schemas
 

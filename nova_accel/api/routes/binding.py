@@ -12,8 +12,8 @@
 
 """``/hosts/{hostname}/instances``."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import binding
+from nova_accel.api.http import route
 from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
 

@@ -12,8 +12,8 @@
 
 """``/bitstreams``."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import bitstream
+from nova_accel.api.http import route
 from nova_accel.api.policies import bitstream as policies
 from nova_accel.api.schemas import bitstream as schemas
 

@@ -12,9 +12,9 @@
 
 """``/deployables``."""
 
-from nova_accel.api import paging
-from nova_accel.api import route
 from nova_accel.api.handlers import deployable
+from nova_accel.api.http import paging
+from nova_accel.api.http import route
 from nova_accel.api.policies import deployable as policies
 from nova_accel.api.schemas import programming as schemas
 

@@ -12,9 +12,9 @@
 
 """``/devices``."""
 
-from nova_accel.api import paging
-from nova_accel.api import route
 from nova_accel.api.handlers import device
+from nova_accel.api.http import paging
+from nova_accel.api.http import route
 from nova_accel.api.policies import device as policies
 
 ROUTES: route.Table = {

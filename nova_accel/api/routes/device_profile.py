@@ -12,10 +12,10 @@
 
 """``/device_profiles``."""
 
-from nova_accel.api import paging
-from nova_accel.api import route
 from nova_accel.api.handlers import device_profile
 from nova_accel.api.handlers import profile_explanation
+from nova_accel.api.http import paging
+from nova_accel.api.http import route
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 

@@ -12,8 +12,8 @@
 
 """``/drains`` and ``/hosts/{hostname}/drain``."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import drain
+from nova_accel.api.http import route
 from nova_accel.api.policies import drain as policies
 from nova_accel.api.schemas import drain as schemas
 

@@ -12,8 +12,8 @@
 
 """``/fpga``."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import fpga
+from nova_accel.api.http import route
 from nova_accel.api.policies import deployable as policies
 from nova_accel.api.schemas import programming as schemas
 

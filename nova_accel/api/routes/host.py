@@ -12,8 +12,8 @@
 
 """``/hosts``, without the instances."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import host
+from nova_accel.api.http import route
 from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
 from nova_accel.api.schemas import programming

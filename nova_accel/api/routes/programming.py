@@ -12,9 +12,9 @@
 
 """``/programmings``."""
 
-from nova_accel.api import paging
-from nova_accel.api import route
 from nova_accel.api.handlers import programming
+from nova_accel.api.http import paging
+from nova_accel.api.http import route
 from nova_accel.api.policies import programming as policies
 
 ROUTES: route.Table = {

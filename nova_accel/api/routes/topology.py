@@ -12,8 +12,8 @@
 
 """``/topology``."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import topology
+from nova_accel.api.http import route
 from nova_accel.api.policies import topology as policies
 
 ROUTES: route.Table = {

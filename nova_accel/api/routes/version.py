@@ -12,8 +12,8 @@
 
 """The version documents."""
 
-from nova_accel.api import route
 from nova_accel.api.handlers import version
+from nova_accel.api.http import route
 
 ROUTES: route.Table = {
     '': {

@@ -28,7 +28,8 @@ CREATE: scalars.Schema = {
     'required': ['device_profile_name'],
 }
 
-#: ARQ uuid -> JSON patch. ``nova_accel.api.arq_patch`` knows the operations.
+#: ARQ uuid -> JSON patch. ``nova_accel.api.handlers.arq_patch`` knows the
+#: operations.
 PATCH: scalars.Schema = {
     'type': 'object',
     'propertyNames': scalars.UUID,

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The import of what a Cyborg had, for the command that does it."""
+"""The import of what a Cyborg had, and the command that does it."""

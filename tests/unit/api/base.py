@@ -24,8 +24,8 @@ import webob
 
 from nova_accel import conf
 from nova_accel.api import app
-from nova_accel.api import caller
-from nova_accel.api import context
+from nova_accel.api.http import caller
+from nova_accel.api.middleware import context
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema

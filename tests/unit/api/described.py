@@ -19,8 +19,8 @@ from typing import Any
 import jsonschema
 import webob
 
-from nova_accel.api import route
 from nova_accel.api import routes
+from nova_accel.api.http import route
 from openapi import document
 
 _DOCUMENT = document.document()

@@ -14,8 +14,8 @@ import testtools
 
 from nova_accel.api import documented_rules
 from nova_accel.api import policies
-from nova_accel.api import policy
 from nova_accel.api import routes
+from nova_accel.api.http import policy
 
 _ARQS = '/v2/accelerator_requests'
 

@@ -25,7 +25,7 @@ import pathlib
 import re
 from typing import Any
 
-from nova_accel.api import microversion
+from nova_accel.api.http import microversion
 from unit.api import base
 from unit.api import described
 from unit.api import programming

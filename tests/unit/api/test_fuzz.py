@@ -21,7 +21,7 @@ from urllib import parse
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_accel.api import request
+from nova_accel.api.http import request
 from openapi import document
 from unit import message_bus
 from unit.api import base

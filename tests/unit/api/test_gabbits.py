@@ -38,7 +38,7 @@ import webob.dec
 import yaml
 
 from nova_accel.api import app
-from nova_accel.api import context
+from nova_accel.api.middleware import context
 from nova_accel.testing import accelerator_api
 from unit.api import base
 from unit.api import described

@@ -25,7 +25,7 @@ from typing import Any
 import webob
 
 from nova_accel.api import app
-from nova_accel.api import microversion
+from nova_accel.api.http import microversion
 from unit.api import base
 
 _RECORDED = pathlib.Path(__file__).with_name('recorded.json')

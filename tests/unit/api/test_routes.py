@@ -16,8 +16,8 @@ import re
 
 import fixtures
 
-from nova_accel.api import policy
 from nova_accel.api import routes
+from nova_accel.api.http import policy
 from unit.api import base
 
 _CALLS = [

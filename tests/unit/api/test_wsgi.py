@@ -46,7 +46,7 @@ print(' '.join(['loaded:', *(name for name in names if name in sys.modules)]))
 from nova import rpc
 print('notifies:', rpc.NOTIFIER is not None)
 from nova.db.api import api
-from nova_accel.api import nova_setup
+from nova_accel.api.compute import nova_setup
 for _time in range(2):
     nova_setup.ensure()
 api.get_engine()

@@ -51,7 +51,7 @@ class Nova(fixtures.Fixture):
             ('nova.objects.InstanceList.get_by_filters', self._find),
             ('nova.context.set_target_cell', self._target),
             ('nova.compute.api.API', lambda: self),
-            ('nova_accel.api.nova_setup.ensure', lambda: None),
+            ('nova_accel.api.compute.nova_setup.ensure', lambda: None),
         ):
             self.useFixture(fixtures.MockPatch(target, stand_in))
 

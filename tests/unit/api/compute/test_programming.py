@@ -22,9 +22,9 @@ import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import policy
 from nova_accel.api.compute import programming
 from nova_accel.api.compute import waiting
+from nova_accel.api.http import policy
 from nova_accel.api.policies import deployable as policies
 from nova_accel.model.fpga import programming_record
 from unit.api import base

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import jsonschema
 import testtools
 
-from nova_accel.api import quick_check
+from nova_accel.api.http import quick_check
 from nova_accel.api.schemas import host
 from nova_accel.model import finding
 from nova_accel.model import host_contract

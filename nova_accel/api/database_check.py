@@ -22,7 +22,7 @@ from oslo_middleware.healthcheck import pluginbase
 from nova_accel import exceptions
 from nova_accel.db import health
 
-#: For how long an answer is given again. Nobody needs a token for the health
+#: For how long an answer is given again. No one needs a token for the health
 #: check, so no number of requests may load the database.
 KEPT_S = 5
 

@@ -117,7 +117,7 @@ class Store:
         """A bitstream that a region may hold before a server asks for it.
 
         It must be the operator's, because any server may find it there. Every
-        project must be allowed to use it, because nobody knows whose server
+        project must be allowed to use it, because no one knows whose server
         comes.
 
         :raises BitstreamNotFound, BitstreamRefused, ServiceUnavailable: as

@@ -13,7 +13,7 @@
 
 """Placement's allocations from our providers.
 
-Nova's other allocations are left alone. Only what nobody needs of one of our
+Nova's other allocations are left alone. Only what no one needs of one of our
 providers is removed, and only what a host's instances hold of them is added.
 """
 

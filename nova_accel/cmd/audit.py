@@ -11,9 +11,9 @@
 # under the License.
 
 
-"""``nova-accel-manage audit``: accelerators of all hosts held for nobody.
+"""``nova-accel-manage audit``: accelerators of all hosts held for no one.
 
-Placement may count a unit for nobody, too, or not count one that is held.
+Placement may count a unit for no one, too, or not count one that is held.
 Hosts find that and report it; with ``--placement`` Placement is asked.
 """
 
@@ -86,7 +86,7 @@ class AuditRow(NamedTuple):
 
 
 class Audit(exit_status.Answering, printing.Lister):
-    """Show accelerators that are held for nobody.
+    """Show accelerators that are held for no one.
 
     The exit status is 0 if there are none or all are freed, 1 if some are
     left, and 2 if that could not be found out.

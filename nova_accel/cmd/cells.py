@@ -168,7 +168,7 @@ def _of_cell(context: Any, cell: Any) -> Iterator[Any]:
 def _answering(whose: str, url: str) -> Iterator[None]:
     """Say which database does not answer the body.
 
-    :raises ConfigurationError: of its URL nobody could tell the server.
+    :raises ConfigurationError: of its URL no one could tell the server.
     :raises ServiceUnavailable: it does not answer.
     """
     server = ''

@@ -99,7 +99,7 @@ def create(
             raise exceptions.NotAllowed(
                 f'{len(rows)} accelerator requests are wanted, but project '
                 f'{project_id} has {unbound} that are not bound, and may have '
-                f'{most}: delete those that nobody needs'
+                f'{most}: delete those that no one needs'
             )
         arq_rows.insert(connection, rows)
     return [arq_rows.as_created(row) for row in rows]
@@ -203,7 +203,7 @@ def get_all(
 def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
     """Unbound ARQs that have not changed for this long, oldest first.
 
-    An unbound ARQ that has a handle is given at any age, since nobody can use
+    An unbound ARQ that has a handle is given at any age, since no one can use
     that handle.
     """
     changed_at = sa.func.coalesce(_TABLE.c.updated_at, _TABLE.c.created_at)

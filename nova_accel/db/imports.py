@@ -169,9 +169,9 @@ def get_held(hostname: str) -> list[HeldArq]:
 
 @engine.retried
 def get_left_mdevs(hostname: str) -> list[str]:
-    """The uuids of mediated devices that a host may have made for nobody.
+    """The uuids of mediated devices that a host may have made for no one.
 
-    They are what its Cyborg hands out and nobody has, until it reports. Nova's
+    They are what its Cyborg hands out and no one has, until it reports. Nova's
     own driver makes such a device for a guest, and never removes it.
     """
     with engine.reader() as connection:

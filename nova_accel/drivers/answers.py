@@ -123,7 +123,7 @@ def device(
 
 
 def _check_amounts(found: object) -> None:
-    """Check that nobody has to look at too much, before anybody does.
+    """Check that no one has to look at too much, before anybody does.
 
     A part of a wrong type is left to :func:`_check`, which says so.
     """

@@ -171,7 +171,7 @@ class Driver(abc.ABC):
         The bitstream is verified and fits. The caller calls :meth:`loaded`
         before and after.
 
-        :param bitstream: a file that nobody else changes, readable by root
+        :param bitstream: a file that no one else changes, readable by root
             and by nova-compute
         :param timeout_s: the most seconds that it may take
         :raises DeviceError: it failed, or took too long; the contents of the
@@ -193,7 +193,7 @@ class Driver(abc.ABC):
     def load_shell(
         self, device: hardware.Device, shell: pathlib.Path, timeout_s: float
     ) -> None:
-        """Load another static part into a card that nobody uses.
+        """Load another static part into a card that no one uses.
 
         It is called for devices with a ``shell`` only, and like
         :meth:`program`. The caller calls :meth:`loaded_shell` before and
@@ -227,7 +227,7 @@ class Driver(abc.ABC):
 
         :param handle: the handle from the latest discovery, with its
             ``cleaning``
-        :raises DeviceError: it is not clean; nobody gets it.
+        :raises DeviceError: it is not clean; no one gets it.
         """
         method, *command = handle.cleaning or ('none',)
         if method == 'reset':

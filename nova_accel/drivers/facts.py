@@ -177,7 +177,7 @@ def tell_missing(
     types: Iterable[tuple[str, int]],
     deployables: Iterable[hardware.Deployable],
 ) -> None:
-    """Tell the operator which units of a line's types nobody can get.
+    """Tell the operator which units of a line's types no one can get.
 
     :param types: the types of the line, and how many units it wants of each
     :param deployables: those of the types, in the same order

@@ -24,7 +24,7 @@ def check(
 ) -> None:
     """Check that the line's driver reads all keys of the line.
 
-    A key that nobody reads is a mistake: the operator expects it to act.
+    A key that no one reads is a mistake: the operator expects it to act.
 
     :param drivers: all installed ones, by name
     :raises DeviceError: names the key, and the drivers that read it.

@@ -228,7 +228,7 @@ class NvidiaVfioDriver(base.Driver):
         type_id: str,
         mine: Sequence[_Part],
     ) -> hardware.Deployable:
-        """The units of a type; it is faulty if nobody can get any of them.
+        """The units of a type; it is faulty if no one can get any of them.
 
         So Placement keeps the type while vGPUs of another one have the card.
         A card makes types of one size at a time, unless it is in mixed mode.

@@ -60,7 +60,7 @@ class NvmeController:
         in seconds
     :param others: the addresses of the drive's other controllers that the
         host's driver has, see :func:`.nvme_subsystem.others`. If they are all
-        others of its subsystem, nobody else has the drive, and they must tell
+        others of its subsystem, no one else has the drive, and they must tell
         afterwards that it is erased.
     :raises DeviceError: it is not bound, is another controller, or does not
         answer.
@@ -101,7 +101,7 @@ class NvmeController:
             self._others = ()
 
     def can_be_sanitized(self) -> bool:
-        """Whether it can sanitize its subsystem, and nobody else has it."""
+        """Whether it can sanitize its subsystem, and no one else has it."""
         return bool(self._action()) and not self._is_shared
 
     def sanitize(self, is_virtual: bool) -> None:

@@ -114,7 +114,7 @@ class PciDriver(base.Driver):
         )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
-        """Check that nobody on the host uses it."""
+        """Check that no one on the host uses it."""
         host_use.HostUse(self._sysfs).check_disks(handle.functions)
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:

@@ -59,7 +59,7 @@ class HostUse:
         self._members = class_members.ClassMembers(sysfs.root)
 
     def fault(self, address: pci_address.PciAddress) -> str | None:
-        """Why nobody can use a function, see :func:`.answering.fault`."""
+        """Why no one can use a function, see :func:`.answering.fault`."""
         return liveness.fault(self._sysfs, address)
 
     def reason(self, address: pci_address.PciAddress) -> str | None:

@@ -22,7 +22,7 @@ from nova_accel import exceptions
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 
-#: The vendor id that is read where nobody answers, see ``PCI_ERROR_RESPONSE``
+#: The vendor id that is read where no one answers, see ``PCI_ERROR_RESPONSE``
 #: in the kernel's ``include/linux/pci.h``.
 _NOBODY = b'\xff\xff'
 

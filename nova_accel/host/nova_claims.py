@@ -105,7 +105,7 @@ def _concerned(
     addresses: Iterable[pci_address.PciAddress],
     host: libvirt_devices.HostDevices,
 ) -> Iterator[tuple[pci_function.PciFunction, str]]:
-    """The functions that nobody else may hand out, and their description."""
+    """The functions that no one else may hand out, and their description."""
     parts = [
         host.functions[address]
         for address in sorted(addresses)

@@ -13,7 +13,7 @@
 """Facts about GPUs that only ``nvidia-smi`` tells.
 
 It tells them while NVIDIA's driver has a GPU. Once a GPU is bound to VFIO, and
-so as long as a guest has it, nobody can tell its module id or its peers.
+so as long as a guest has it, no one can tell its module id or its peers.
 
 ``nvidia-smi -q -x`` tells the GPUs. The module id is ``gpu_module_id``, and
 ``platformInfo/module_id`` since R565. ``nvidia-smi nvlink -R`` tells the other

@@ -164,7 +164,7 @@ def _of_units(numbers: _Numbers) -> Iterator[core.GaugeMetricFamily]:
     )
     yield _gauge(
         'units_unusable',
-        'Units that nobody has and nobody can have.',
+        'Units that no one has and no one can have.',
         ('resource_class', 'reason'),
         [
             ((resource_class, str(state)), amounts[state])

@@ -64,7 +64,7 @@ class Repair:
 def why_unneeded(
     role: arq_types.Role | None, server: nova_server.Server | None, host: str
 ) -> str | None:
-    """Why nobody needs a binding any more, None if somebody may.
+    """Why no one needs a binding any more, None if somebody may.
 
     :param role: None for ARQs that Nova bound and the host has not adopted
     :param server: None if there is no such instance
@@ -94,7 +94,7 @@ def why_unneeded(
 
 
 def remedy(is_silent: bool) -> str:
-    """The way to free the accelerators of a host that nobody needs any more.
+    """The way to free the accelerators of a host that no one needs any more.
 
     :param is_silent: whether the host has stopped reporting
     """
@@ -252,7 +252,7 @@ def _is_the_guests(held: Binding, active: Binding | None) -> bool:
 
 
 def orphans(ours: Iterable[str], *held: Collection[str]) -> list[str]:
-    """Our devices that belong to nobody.
+    """Our devices that belong to no one.
 
     :param ours: the uuids of attach handles whose devices exist on the host
     :param held: collections of uuids of attach handles that have, or may have,

@@ -82,7 +82,7 @@ class Malformed(ValueError):
 class Fields:
     """The fields of an object.
 
-    Fields that nobody asks for are ignored: a newer release may have them.
+    Fields that no one asks for are ignored: a newer release may have them.
 
     :raises Malformed: the value is no object.
     """

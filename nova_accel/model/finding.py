@@ -50,15 +50,15 @@ class Kind(enum.StrEnum):
     NOT_RELEASED = 'not_released'
     #: The devices of a server are not made again yet.
     NOT_MADE = 'not_made'
-    #: The devices of a server were held for nobody, or were not known.
+    #: The devices of a server were held for no one, or were not known.
     BINDING = 'binding'
     #: The host has not made its own what the API says that a server holds.
     NOT_TAKEN_OVER = 'not_taken_over'
-    #: A mediated device was nobody's.
+    #: A mediated device was no one's.
     MDEV = 'mdev'
     #: Placement does not count units that a server holds.
     UNCOUNTED = 'uncounted'
-    #: Placement counted units that nobody needs.
+    #: Placement counted units that no one needs.
     ALLOCATION = 'allocation'
     #: A device that the configuration names is not offered.
     REFUSED = 'refused'
@@ -212,7 +212,7 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        """The administrator's remedy, empty if nobody knows one."""
+        """The administrator's remedy, empty if no one knows one."""
         if self.cure:
             return self.cure
         if self.is_repaired:

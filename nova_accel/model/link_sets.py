@@ -53,7 +53,7 @@ class LinkSet:
     ``members`` are names of devices. With ``is_exact`` only the whole set is
     joined, as in a partition of NVSwitches. Otherwise any two or more of its
     members are. A set that is not ``is_able`` keeps its place in the tree, so
-    that no provider changes, but nobody is promised it. ``down`` are pairs of
+    that no provider changes, but no one is promised it. ``down`` are pairs of
     members that are not joined now. A set with such a pair keeps its place,
     and its parts are promised instead. ``name`` says what
     joins them, and stays the same while members come and go; without one, the

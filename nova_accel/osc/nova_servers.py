@@ -32,7 +32,7 @@ _MICROVERSION = '2.80'
 _WORDS = 'Asking Nova'
 
 
-#: The task of a server whose task nobody knows.
+#: The task of a server whose task no one knows.
 _UNTOLD = 'unknown'
 
 #: The states in which Nova may have no host for a server.
@@ -44,7 +44,7 @@ _HOMELESS = frozenset(
 class KnownServers(NamedTuple):
     """Nova's words, and the servers of which it does not tell enough.
 
-    These look busy, so that nobody takes them for a fault.
+    These look busy, so that no one takes them for a fault.
     """
 
     nova: fleet_sources.NovaReading

@@ -87,7 +87,7 @@ class MapHost(NamedTuple):
 
 
 class HostGroup(NamedTuple):
-    """Hosts with the same products, at which nobody has to look."""
+    """Hosts with the same products, at which no one has to look."""
 
     products: str
     hosts: list[MapHost]

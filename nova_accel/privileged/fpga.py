@@ -13,7 +13,7 @@
 """Program FPGAs, through the kernel and with vendors' tools, as root.
 
 Each function takes only a card that this host offers to guests, and a file of
-its cache of bitstreams. The file is copied for root first, so that nobody can
+its cache of bitstreams. The file is copied for root first, so that no one can
 change it after it was checked.
 """
 

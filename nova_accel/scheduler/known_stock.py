@@ -51,7 +51,7 @@ _DEMAND_S = 60.0
 #: Seconds after a failure in which the database is not asked again.
 _PAUSE_S = 5.0
 
-#: Seconds after which everything is read again. That ends what nobody
+#: Seconds after which everything is read again. That ends what no one
 #: expects: a change that no statement of this release has made, or one that
 #: became visible later than any transaction may last.
 _ALL_AFTER_S = 3600.0

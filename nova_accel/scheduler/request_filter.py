@@ -14,7 +14,7 @@
 
 It sees every request that is scheduled (boot, unshelve, resize, cold and live
 migration, evacuation; not a rebuild). It changes nova-scheduler's own copy of
-the request, which nobody saves.
+the request, which no one saves.
 """
 
 from collections.abc import Mapping

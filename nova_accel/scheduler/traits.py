@@ -13,7 +13,7 @@
 """The traits that Placement knows; it answers 400 to any other trait.
 
 A trait that it has said it has is remembered for a while. An administrator may
-delete a trait that no provider has, and Placement tells nobody. Until it is
+delete a trait that no provider has, and Placement tells no one. Until it is
 forgotten here, a request that requires or forbids it is refused without an
 explanation.
 """
@@ -37,7 +37,7 @@ LOG = logging.getLogger(__name__)
 #: The first microversion of Placement that has traits.
 _VERSION = '1.6'
 
-#: The traits that nobody else creates.
+#: The traits that no one else creates.
 _OURS = frozenset({naming.OWNERSHIP_TRAIT, naming.FABRIC_TRAIT})
 
 

@@ -112,7 +112,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def put_aside(path: pathlib.Path) -> None:
-    """Rename a damaged file, if it is there, so that nobody reads it again.
+    """Rename a damaged file, if it is there, so that no one reads it again.
 
     People can still look at it: it gets the ending :data:`DAMAGED`.
 

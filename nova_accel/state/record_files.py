@@ -13,7 +13,7 @@
 """Records that a host must not lose, each in a durable JSON file.
 
 A file may be torn, edited, or put there under another name. One that is not
-the entry that its name says is damaged: nobody gets it as an entry, and the
+the entry that its name says is damaged: no one gets it as an entry, and the
 others are read as ever.
 """
 

@@ -156,7 +156,7 @@ class FabricManager(fixtures.Fixture):
             )
 
     def stop(self) -> None:
-        """Nobody answers; the switches stay as they are."""
+        """No one answers; the switches stay as they are."""
         with self.changed() as daemon:
             daemon['is_running'] = False
 

@@ -12,7 +12,7 @@
 
 """The metrics and the health check over HTTP, in the API's own pool.
 
-Nobody asks with a token here, as no monitoring system does.
+No one asks with a token here, as no monitoring system does.
 """
 
 import fixtures

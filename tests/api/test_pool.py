@@ -35,7 +35,7 @@ from nova_accel.testing import reports
 from rig.serving import api as served_api
 from rig.serving import slow_clients
 
-#: For how long a host is waited for: nobody listens to this bus, in seconds.
+#: For how long a host is waited for: no one listens to this bus, in seconds.
 _TIMEOUT_S = 2
 
 #: How many regions can be programmed. The file has 2 processes of 8 threads,
@@ -247,7 +247,7 @@ class TestPool(PoolTestCase):
         self.ok('DELETE', f'/attributes/{noted["uuid"]}')
 
     def programming(self) -> None:
-        """The host is asked, and nobody answers."""
+        """The host is asked, and no one answers."""
         uuid = base.DEPLOYABLE
         patch = [
             {

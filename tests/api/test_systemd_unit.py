@@ -66,7 +66,7 @@ class TestUnit(testtools.TestCase):
         self.assertTrue((_INSTALLED / pathlib.Path(path).name).is_file())
 
     def test_its_directories(self) -> None:
-        """Nobody else reaches the sockets, and no disk is filled."""
+        """No one else reaches the sockets, and no disk is filled."""
         parser = configparser.RawConfigParser()
         parser.read(_INSTALLED / 'nova-accel-api-uwsgi.ini')
         self.assertEqual(

@@ -100,14 +100,14 @@ class Cloud(fixtures.Fixture):
                 'nova.objects.MigrationList',
                 types.SimpleNamespace(get_by_filters=self._migrations),
             ),
-            # Nobody calls a host.
+            # No one calls a host.
             (
                 'nova.rpc.get_server',
                 lambda target, endpoints: types.SimpleNamespace(
                     start=lambda: None
                 ),
             ),
-            # The API would tell Nova of bindings; nobody waits for that.
+            # The API would tell Nova of bindings; no one waits for that.
             (
                 'nova.objects.InstanceMappingList',
                 types.SimpleNamespace(
@@ -384,7 +384,7 @@ class Cloud(fixtures.Fixture):
                 f'the journal of {host.name} has {journaled}, the API {bound}'
             )
         found += [
-            f'mediated device {uuid} on {host.name} is nobody\'s'
+            f'mediated device {uuid} on {host.name} is no one\'s'
             for uuid in self._mdevs(host) - set().union(*journaled.values())
         ]
         return found

@@ -316,7 +316,7 @@ class Host:
         accelerators.providers.update(self.driver.provider_tree, None)
 
     def reserved(self, rp_uuid: str, resource_class: str) -> int:
-        """What nobody gets of a provider, when it was published last."""
+        """What no one gets of a provider, when it was published last."""
         tree = self.driver.provider_tree
         if not tree.exists(rp_uuid):
             return 0

@@ -126,7 +126,7 @@ class DamagedJournalTestCase(testtools.TestCase):
             self.cloud.nova.hard_reboot(server)
             self.assertEqual(vm_states.ACTIVE, server.vm_state)
             self.assertTrue(self.host.runs(server))
-        # A region that nobody can trust is reserved.
+        # A region that no one can trust is reserved.
         self.host.publish()
         new = self.boot('vgpu')
         self.assertTrue(self.host.runs(new))

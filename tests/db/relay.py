@@ -13,7 +13,7 @@
 """The way to a server, which can be frozen as the server itself could be.
 
 The process of the relay gets SIGSTOP: connections stay, and new ones are made
-by the kernel, but nobody reads from them or answers.
+by the kernel, but no one reads from them or answers.
 """
 
 import contextlib

@@ -262,7 +262,7 @@ class TestNote(CleaningTestCase):
 
 
 class TestFirstSeen(CleaningTestCase):
-    """Nobody knows who had it before."""
+    """No one knows who had it before."""
 
     scenarios = database.SCENARIOS
 

@@ -118,7 +118,7 @@ class TestCreateAndRead(ArqTestCase):
         self.assertEqual(
             '2 accelerator requests are wanted, but project '
             f'{base.PROJECT} has 2 that are not bound, and may have 3: delete '
-            'those that nobody needs',
+            'those that no one needs',
             str(error),
         )
         self.assertEqual(before, self.everything())

@@ -415,7 +415,7 @@ class TestLostConnection(CommitTestCase):
         self.assertEqual(before, self.everything())
 
     def test_at_commit(self) -> None:
-        """Nobody knows what became of it; here it was done."""
+        """No one knows what became of it; here it was done."""
 
         def fail(dialect: Any, connection: Any) -> None:
             connection.commit()

@@ -35,7 +35,7 @@ from rig import capacity
 load_tests = testscenarios.load_tests_apply_scenarios
 
 TWO_FPGAS = reports.SimulatedHost(regions=(2, 1), functions=3)
-FINDING = finding.Finding(finding.Kind.MDEV, 'it was nobody\'s')
+FINDING = finding.Finding(finding.Kind.MDEV, 'it was no one\'s')
 SECOND_REMOVED = reports.SimulatedHost(regions=(2, None), functions=3)
 
 

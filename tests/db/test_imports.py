@@ -144,7 +144,7 @@ class TestImports(base.DatabaseTestCase):
                 'instance_uuid': rows.arqs[0].instance_uuid,
                 'project_id': made_up.PROJECT,
                 'role': None,
-                # Nobody reports for it.
+                # No one reports for it.
                 'state': 'Unknown',
                 'device_rp_uuid': rows.deployables[1].rp_uuid,
                 'attach_handle_uuid': rows.handles[1].uuid,

@@ -120,7 +120,7 @@ class TestAnothersDevice(base.DatabaseTestCase):
         programming.note('compute-1', forged)
 
     def test_a_device_that_is_gone(self) -> None:
-        """Nobody's records are forgotten for those of another host."""
+        """No one's records are forgotten for those of another host."""
         programming.CONF.set_override('programmings_kept', 1, 'nova_accel')
         self.addCleanup(
             programming.CONF.clear_override, 'programmings_kept', 'nova_accel'

@@ -113,7 +113,7 @@ class TestRow(base.DatabaseTestCase):
             )
 
     def test_inventory(self) -> None:
-        # Nobody knows who had them before, so they are unclean.
+        # No one knows who had them before, so they are unclean.
         reports.SimulatedHost('compute-2', cleaned=True).report()
         self.check(host.HostRow, *host.get_all(60))
         self.check(device.DeviceRow, *device.get_all())

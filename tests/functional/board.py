@@ -40,7 +40,7 @@ class BoardTestCase(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
-        # Nobody looks between the steps of a test.
+        # No one looks between the steps of a test.
         self.flags(fabric_manager_interval_s=50, group='nova_accel')
         self.flags(allow_resize_to_same_host=True)
         self.daemon = self.useFixture(fabric_manager.FabricManager(self.board))

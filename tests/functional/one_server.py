@@ -90,7 +90,7 @@ class OneServerTestCase(base.AcceleratorTestCase):
         self.assert_held()
 
     def assert_held(self):
-        """Whatever its guest has, nobody else can get its devices."""
+        """Whatever its guest has, no one else can get its devices."""
         self.assertEqual(self.arqs_before, self.arqs(self.server))
         self.assertEqual(
             [

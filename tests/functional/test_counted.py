@@ -162,7 +162,7 @@ class TestLost(CountedTestCase, one_server.OneServerTestCase):
         self.delete(self.server)
 
     def test_while_nova_is_busy_they_are_reserved(self):
-        """Nobody else gets the unit, and it is allocated in the end."""
+        """No one else gets the unit, and it is allocated in the end."""
 
         def lose():
             self.lose_allocations(self.server['id'])

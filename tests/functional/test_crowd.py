@@ -96,7 +96,7 @@ class CrowdTestCase(base.AcceleratorTestCase):
         self.fail(f'not ended in {_TIME_S} s: {servers}')
 
     def assert_each_has_its_own(self, servers):
-        """One device each, nobody another's; nothing is held beside them."""
+        """One device each, no one another's; nothing is held beside them."""
         self.assertEqual(
             len(servers),
             len(

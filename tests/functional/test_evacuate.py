@@ -237,7 +237,7 @@ class TestShelve(one_server.OneServerTestCase):
 
     @operations.shows('shelve', 'the snapshot fails')
     def test_a_snapshot_that_fails(self):
-        """The guest is off, and nobody else gets its devices."""
+        """The guest is off, and no one else gets its devices."""
         self.break_method(
             libvirt.LibvirtDriver,
             'snapshot',
@@ -254,7 +254,7 @@ class TestShelve(one_server.OneServerTestCase):
 
     @operations.shows('shelve offload', 'a device is stuck')
     def test_a_device_that_is_stuck(self):
-        """It is made up for, and until then nobody gets it."""
+        """It is made up for, and until then no one gets it."""
         for _device in self.each_refusing('unplug'):
             self.shelve(offload=True)
             self.assertEqual(2, len(self.arqs(self.server)))

@@ -244,7 +244,7 @@ class RandomTestCase(board.BoardTestCase):
         self.servers[server['id']] = size
 
     def state(self, size):
-        """Whether there is a partition of GPUs that nobody has."""
+        """Whether there is a partition of GPUs that no one has."""
         taken = set().union(*self.held().values())
         return (
             'ACTIVE'

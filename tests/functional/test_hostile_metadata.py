@@ -117,7 +117,7 @@ class TestHostileMetadata(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         self.check_others(server)
 
     def test_a_function_of_the_operators(self):
-        """The tenant gets his circuit, and nobody is scheduled onto it."""
+        """The tenant gets his circuit, and no one is scheduled onto it."""
         server = self.boot_tenants(str(uuid.uuid4()))
         self.assertEqual('ACTIVE', server['status'])
         self.check_others(server)

@@ -103,7 +103,7 @@ class TestLifecycleCompat(TestLifecycle):
 
 
 class TestDelete(one_server.OneServerTestCase):
-    """Whatever fails is made up for, and until then nobody gets a device."""
+    """Whatever fails is made up for, and until then no one gets a device."""
 
     @operations.shows('delete')
     def test_delete(self):

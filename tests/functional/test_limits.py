@@ -55,7 +55,7 @@ class TestLimits(LimitsTestCase):
             (over['fault']['code'], over['fault']['message']),
         )
         self.assertIsNone(over['OS-EXT-SRV-ATTR:host'])
-        # Nothing of it is held, and it stands in the way of nobody.
+        # Nothing of it is held, and it stands in the way of no one.
         self._delete_server(over)
         self._delete_server(servers.pop())
         servers.append(self.boot(self.one))

@@ -120,7 +120,7 @@ class MovedTestCase(
         ]
 
     def assert_they_have(self, before, *servers):
-        """The same devices as before, and nobody else has them."""
+        """The same devices as before, and no one else has them."""
         self.assertEqual(
             {server['id']: before[server['id']] for server in servers},
             self.devices_of(*servers),

@@ -85,7 +85,7 @@ class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         return uuid
 
     def reserved(self):
-        """Of all providers of FPGAs, what nobody is given."""
+        """Of all providers of FPGAs, what no one is given."""
         self.settle('host1')
         self._run_periodics()
         return sum(
@@ -310,7 +310,7 @@ class TestCleaning(TestCase):
             ],
         )
         self.restart_compute_service('host1')
-        # Nobody knows what was in it until then.
+        # No one knows what was in it until then.
         self.wait_until_clean(b'blank')
         server = self.boot_asking(bitstream_id=self.image)
         self.delete(server)
@@ -580,7 +580,7 @@ class TestOwner(TestCase):
     def test_whose_card_changes_hands(self):
         """Its driver sees nothing of it, and the server has it all the while.
 
-        The other regions of the card can be had by nobody meanwhile.
+        The other regions of the card can be had by no one meanwhile.
         """
         self._stop_server(self.server)
         [arq] = self.arqs(self.server)
@@ -714,7 +714,7 @@ class TestShell(TestCase):
         self.assertEqual(0, self.reserved())
 
     def test_a_failure(self):
-        """Nobody gets anything of the card, until it has a shell."""
+        """No one gets anything of the card, until it has a shell."""
         self.cards.faults = [Fault.LOSES_POWER]
         self.load(502)
         self.settle('host1')

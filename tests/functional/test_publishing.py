@@ -303,7 +303,7 @@ class TestVanished(PublishingTestCase):
 
 class TestReserved(PublishingTestCase):
     def test_a_broken_device(self):
-        """Nobody gets any of it, and who has some of it keeps that."""
+        """No one gets any of it, and who has some of it keeps that."""
         server = self.boot_with_profile('fpga')
         self.addCleanup(fake_fpga.FakeFpgaDriver.faults.clear)
         fake_fpga.FakeFpgaDriver.faults['0000:82:00.0'] = 'it burns'

@@ -159,7 +159,7 @@ class TestCleaning(StockTestCase):
 
     def test_a_region_is_cleaned_by_what_is_in_demand(self):
         self.restart_compute_service('host1')
-        # Nobody wants anything yet.
+        # No one wants anything yet.
         self.wait_until_clean(b'blank')
         server = self.boot_asking(bitstream_id=self.image)
         self.delete(server)

@@ -109,7 +109,7 @@ class TestMediatedDevices(taken_over.TakenOverTestCase):
         self.assert_nothing_is_wrong()
 
     def test_a_reboot_of_the_host_before_it_is_switched(self):
-        """It has removed the devices, and nobody has made them again."""
+        """It has removed the devices, and no one has made them again."""
         server = self.boot_with_units('host1', 'VGPU', 8)
         (before,) = self.devices_of(server).values()
         self.stop_cyborg()

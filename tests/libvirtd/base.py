@@ -88,7 +88,7 @@ class HostTestCase(testtools.TestCase):
         self.useFixture(nova_fixtures.RPCFixture('nova.test'))
         self.node_devices = libvirt_devices.NodeDevices(self.host)
         self.guests = all_guests.AllGuests(self.host)
-        # Nobody has written to it.
+        # No one has written to it.
         self.journal = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.claims = nova_claims.NovaClaims(
             self.host.get_hostname(), NODE_UUID

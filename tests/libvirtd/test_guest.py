@@ -190,7 +190,7 @@ class TestGuest(base.HostTestCase):
         self.assertEqual(len(functions), len(places))
 
     def test_what_a_strangers_guest_has(self):
-        """It is offered to nobody; what a server has is its own."""
+        """It is offered to no one; what a server has is its own."""
         line = base.a_line(machines.SSD)
         before = self.discover_one(line)
         self.define(a_handle(machines.SSD))

@@ -75,7 +75,7 @@ class MessageBus(fixtures.Fixture):
         self.addCleanup(agent.stop)
 
     def lose(self, cell: int = 0) -> None:
-        """From now on nobody listens where the cell's bus was."""
+        """From now on no one listens where the cell's bus was."""
         mapping, _transport = self._cells[cell]
         with socket.create_server(('127.0.0.1', 0)) as closed:
             port = closed.getsockname()[1]

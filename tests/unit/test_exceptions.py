@@ -113,7 +113,7 @@ _OWN = {
     # An ARQ of the project, and the instance that has it.
     "row['uuid']",
     "row['instance_uuid']",
-    # For how long nobody knows anything of some host.
+    # For how long no one knows anything of some host.
     'CONF.nova_accel.host_silence_s',
 }
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``tools/record-host`` makes recordings that name no machine and nobody."""
+"""``tools/record-host`` makes recordings that name no machine and no one."""
 
 import contextlib
 import errno

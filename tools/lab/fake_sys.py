@@ -128,7 +128,7 @@ def write(root: pathlib.Path, machine: hardware.Machine) -> None:
 
 def read_machine(root: pathlib.Path) -> hardware.Machine:
     """The machine whose tree it is."""
-    # Nobody but write() has written it.
+    # No one but write() has written it.
     machine: hardware.Machine = pickle.loads(  # noqa: S301
         (root / MACHINE).read_bytes()
     )

@@ -16,7 +16,7 @@ Each host has a mount namespace with libvirtd's directories of its own, and a
 UTS namespace with a name of its own: Nova calls a compute node what libvirt
 calls its host. If its /sys is hand-written it also has a network namespace,
 because udev's messages go to all listeners in one: those of this machine are
-not the host's, and the host's are nobody else's. Only libvirtd, QEMU and the
+not the host's, and the host's are no one else's. Only libvirtd, QEMU and the
 :mod:`lab.fake_kernel` are in it; nova-compute is not, and reaches the control
 plane.
 """

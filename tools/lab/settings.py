@@ -88,7 +88,7 @@ def in_use(port: int) -> str:
 
 
 def _ports() -> Ports:
-    """Those of the last time, or a block that nobody uses."""
+    """Those of the last time, or a block that no one uses."""
     if PORT_FILE.exists():
         return Ports.starting_at(int(PORT_FILE.read_text()))
     for first in range(24000, 30000, len(Ports._fields)):

@@ -357,7 +357,7 @@ BINDINGS = _fields(
             **_UUIDS,
             'description': (
                 'Of a host that was imported from a Cyborg and has not '
-                'reported yet: the mediated devices that nobody has'
+                'reported yet: the mediated devices that no one has'
             ),
         },
     }

@@ -88,7 +88,7 @@ def _step(line: str, places: dict[str, float], y: float) -> tuple[str, float]:
         if note := _NOTE.fullmatch(line):
             return _note(places[note['source']], note['words'], y)
     except KeyError as error:
-        raise ValueError(f'{line}: nobody is called {error}') from error
+        raise ValueError(f'{line}: no one is called {error}') from error
     raise ValueError(f'{line}: neither a call nor a note')
 
 

@@ -45,7 +45,7 @@ def list_bindings(req: webob.Request) -> webob.Response:
     """All bindings of a host, which compares them with its journal.
 
     One that was imported from a Cyborg, and has not reported yet, is told
-    which mediated devices it may have made for nobody.
+    which mediated devices it may have made for no one.
     """
     request.authorize(req)
     hostname = request.path_hostname(req)

@@ -49,7 +49,7 @@ class CleanPath:
 
 
 def _refusal(environ: Mapping[str, Any]) -> webob.Response | None:
-    """The answer to a URL that nobody may read, None if it is good."""
+    """The answer to a URL that no one may read, None if it is good."""
     path = environ.get('PATH_INFO', '')
     query = environ.get('QUERY_STRING', '')
     # As it was sent. Not every server tells it.
@@ -63,7 +63,7 @@ def _refusal(environ: Mapping[str, Any]) -> webob.Response | None:
             f'The URL is longer than {MAX_URL} characters, or than the server '
             'can read',
         )
-    # "GET *" asks the server for what it can do, which nobody needs.
+    # "GET *" asks the server for what it can do, which no one needs.
     if path and not path.startswith('/'):
         return errors.refused(
             400, 'Bad Request', 'The path does not begin with "/"'

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/hosts/{hostname}/drain``: a host whose devices nobody is to get."""
+"""``/hosts/{hostname}/drain``: a host whose devices no one is to get."""
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model.fleet import host_drain

@@ -12,7 +12,7 @@
 
 """Placement's part of a move from Cyborg, and of the way back.
 
-Cyborg's providers of a host stay until nobody needs them any more:
+Cyborg's providers of a host stay until no one needs them any more:
 nova-compute remembers all providers of its host, and fails to update them if
 one is gone.
 """

@@ -226,7 +226,7 @@ def undo(
 
 
 def finish(origins: Mapping[str, hosts.Origin]) -> Iterator[StepResult]:
-    """Delete Cyborg's providers, if nobody has anything of them.
+    """Delete Cyborg's providers, if no one has anything of them.
 
     :raises Conflict: somebody has; nothing is deleted
     :raises ServiceUnavailable: Placement gave no usable answer

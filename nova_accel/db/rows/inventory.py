@@ -164,7 +164,7 @@ def _put_handles(
 
     A handle that is cleaned after each guest becomes unclean in three cases:
 
-    * It is seen for the first time, also after its host was forgotten: nobody
+    * It is seen for the first time, also after its host was forgotten: no one
       knows who had it before.
     * It is free, and was not of the cleaned kind until now.
     * It is free, and another device is in its place: the state of the former

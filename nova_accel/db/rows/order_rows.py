@@ -13,7 +13,7 @@
 """The orders of hosts: which devices are disabled, which handles unclean.
 
 A client's binding changes them, too: its host makes the ARQs its own, or finds
-that nobody came for them.
+that no one came for them.
 
 ``hosts.orders`` is their revision. Everything here is a part of its caller's
 transaction. A change of the revision locks the host.

@@ -84,7 +84,7 @@ def check(
 def _wait_for_turn(connection: sa.Connection, project_id: str) -> None:
     """Write the project's row, which locks it.
 
-    In a Galera cluster nobody waits: of two transactions that have written it,
+    In a Galera cluster no one waits: of two transactions that have written it,
     one is refused at its end and begins again. So each writes another number.
     """
     written = connection.execute(

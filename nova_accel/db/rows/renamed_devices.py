@@ -61,7 +61,7 @@ def disable_heirs(
         return
     for status, uuids in (
         (hardware.Status.MAINTAINING, set[str]().union(*heirs.values())),
-        # It goes as soon as nobody has a part of it.
+        # It goes as soon as no one has a part of it.
         (hardware.Status.ENABLED, heirs.keys()),
     ):
         connection.execute(

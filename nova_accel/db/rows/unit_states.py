@@ -37,7 +37,7 @@ _COLUMNS: dict[str, sa.ColumnElement[Any]] = {
 }
 
 #: The first fields of :class:`nova_accel.model.units.unit_state.Condition`, by
-#: which a unit that nobody has is judged.
+#: which a unit that no one has is judged.
 CONDITION = tuple(_COLUMNS.values())[:-1]
 
 #: The states by which no guest can have any unit of a device.

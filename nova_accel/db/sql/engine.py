@@ -121,7 +121,7 @@ def manager() -> Any:
 def brief_manager() -> Any:
     """The manager of transactions that wait as long as nova-scheduler may.
 
-    SQLite has none of its own: nobody reads from it through a network.
+    SQLite has none of its own: no one reads from it through a network.
     """
     if url().get_backend_name() == 'sqlite':
         return manager()
@@ -217,7 +217,7 @@ def writer() -> Iterator[sa.Connection]:
     :raises RetryRequest: the connection was lost before COMMIT, so nothing is
         done; :func:`retried` makes it ServiceUnavailable in the end
     :raises ServiceUnavailable: the database cannot be used, or did not answer
-        COMMIT, so that nobody knows whether the changes are stored
+        COMMIT, so that no one knows whether the changes are stored
     :raises InvalidRequest: a value does not fit its column
     """
     time_limits.check()

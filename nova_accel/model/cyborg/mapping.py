@@ -83,7 +83,7 @@ class MappedHost:
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """``profiles`` are rows, too. ``left`` are ARQs that nobody needs."""
+    """``profiles`` are rows, too. ``left`` are ARQs that no one needs."""
 
     profiles: tuple[Row, ...]
     hosts: tuple[MappedHost, ...]
@@ -392,7 +392,7 @@ def _deployable_rows(parts: Iterable[hosts.CyborgPart]) -> Iterator[Row]:
             'uuid': part.row.uuid,
             'device_uuid': part.device.uuid,
             'name': part.row.name,
-            # Without one it is not in Placement, so nobody asks for it.
+            # Without one it is not in Placement, so no one asks for it.
             'rp_uuid': part.row.rp_uuid or part.row.uuid,
             'resource_class': part.resource_class,
             'traits': list(part.traits),

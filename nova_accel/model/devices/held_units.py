@@ -35,7 +35,7 @@ def keep(
 ) -> hardware.Device | None:
     """A device that its driver refuses now, as it was at the last look.
 
-    Nobody can get the units of it that are free. So it is faulty if it has
+    No one can get the units of it that are free. So it is faulty if it has
     any.
 
     :param held: the uuids of the attach handles that instances hold

@@ -22,7 +22,7 @@ import dataclasses
 #: The name of a card's static part, around its regions.
 SHELL = 'shell'
 
-#: The owner of an image if nobody remembers whose it was.
+#: The owner of an image if no one remembers whose it was.
 UNKNOWN_OWNER = ''
 
 
@@ -67,7 +67,7 @@ class Contents:
     see :meth:`nova_accel.drivers.base.Driver.loaded`. As long as the device
     says the same, the region holds the same. ``is_shell`` is as for
     :class:`Region`. ``owner`` is the id of the project that owns the image,
-    None if it is the operator's, :data:`UNKNOWN_OWNER` if nobody remembers.
+    None if it is the operator's, :data:`UNKNOWN_OWNER` if no one remembers.
     """
 
     bitstream_id: str

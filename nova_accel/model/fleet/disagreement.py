@@ -22,7 +22,7 @@ from nova_accel.model.fleet import fleet_sources
 class Subject(enum.StrEnum):
     """The ways in which two sources disagree."""
 
-    #: An ARQ is held for nobody.
+    #: An ARQ is held for no one.
     LEAK = 'leak'
     #: An ARQ is held on a host that is not its server's.
     ELSEWHERE = 'elsewhere'
@@ -35,7 +35,7 @@ class Subject(enum.StrEnum):
     #: Placement counts more units of a consumer than are bound.
     OVERCOUNTED = 'overcounted'
     #: Placement has a provider of ours that no host reports.
-    NOBODYS = "nobody's"
+    NOBODYS = "no one's"
     #: Nova's own PCI tracker has given a unit away, too.
     DOUBLE = 'double'
 

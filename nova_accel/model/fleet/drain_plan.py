@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import enum
 from typing import NamedTuple
 
-#: Seconds that a host has to give devices back that nobody needs there: by
+#: Seconds that a host has to give devices back that no one needs there: by
 #: default, it compares what it has each 300 s.
 LEFT_S = 700
 

@@ -163,7 +163,7 @@ def state_of(
     if is_disabled and host.drain is not None:
         why = host.drain.words
     if host.is_away and is_disabled and not is_held:
-        # It may be off, as nobody needs it.
+        # It may be off, as no one needs it.
         return _State.DISABLED, f'{why}; it is silent'
     state = dataclasses.replace(
         condition, is_held=is_held, is_silent=host.is_silent

@@ -126,7 +126,7 @@ class _Comparison:
         return list(found.values())
 
     def _unneeded(self, binding: _Binding) -> finding.Finding | None:
-        """Find that nobody needs a binding there, None if somebody may."""
+        """Find that no one needs a binding there, None if somebody may."""
         server = self._nova.servers.get(binding.instance_uuid)
         host = self._hosts.get(binding.hostname)
         service_host = binding.hostname if host is None else host.service_host

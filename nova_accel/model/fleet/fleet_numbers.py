@@ -41,7 +41,7 @@ OTHERS = 'others'
 PERCENTILES = (50, 90, 100)
 
 
-#: Why nobody can have a unit that nobody has.
+#: Why no one can have a unit that no one has.
 UNUSABLE = tuple(
     state for state in _State if state not in (_State.USED, _State.FREE)
 )

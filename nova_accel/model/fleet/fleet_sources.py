@@ -78,7 +78,7 @@ class FleetArq(NamedTuple):
     """An ARQ that is bound, or that holds a unit.
 
     ``hostname`` and ``instance_uuid`` are None if it is bound to nothing.
-    ``project_id`` is the owner's, None if nobody has said it.
+    ``project_id`` is the owner's, None if no one has said it.
     """
 
     uuid: str

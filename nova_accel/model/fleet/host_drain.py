@@ -47,7 +47,7 @@ class HostDrain(NamedTuple):
         if self.until is None:
             told = 'its host is drained'
         else:
-            # Nobody plans by the second.
+            # No one plans by the second.
             end = f'{self.until:%Y-%m-%d %H:%M} UTC'
             told = f'its host is drained until {end}' + (
                 ', which is over' if self.is_overdue else ''

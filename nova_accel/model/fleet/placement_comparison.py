@@ -104,7 +104,7 @@ def _compare_count(
             disagreement.Subject.OVERCOUNTED,
             hostname,
             consumer,
-            # Nobody knows which device of a pool is meant.
+            # No one knows which device of a pool is meant.
             units or (of_provider if len(devices) == 1 else ()),
             f'Placement counts {amount} {name}',
             bound if exists else 'Nova has no such server',

@@ -43,7 +43,7 @@ class KnownContents:
     """The present knowledge of one region.
 
     ``contents`` are verified; None if we did not program what the region
-    holds. ``fault`` is why nobody can get it, None if somebody can.
+    holds. ``fault`` is why no one can get it, None if somebody can.
     ``is_changing`` says that it is being programmed. ``unclean`` is why it may
     have to be programmed before somebody gets it.
     """
@@ -90,7 +90,7 @@ def overlaid(
 ) -> hardware.Device:
     """The device with the knowledge of its regions added.
 
-    If nobody can get any part of the device, it is faulty as a whole.
+    If no one can get any part of the device, it is faulty as a whole.
     Otherwise a region's fault is an attribute, for people to read. An unclean
     region can still be given to a server that has it programmed.
 
@@ -205,7 +205,7 @@ def with_shell(
 ) -> hardware.Device:
     """The device with the knowledge of its shell added.
 
-    If the shell is faulty, nobody can get any part of the card.
+    If the shell is faulty, no one can get any part of the card.
     """
     if shell.fault is not None:
         return dataclasses.replace(device, fault=f'the shell: {shell.fault}')

@@ -38,7 +38,7 @@ class RegionStep(enum.StrEnum):
 
     PROGRAMMING = 'programming'
     PROGRAMMED = 'programmed'
-    #: It failed or was interrupted: nobody knows what the region holds.
+    #: It failed or was interrupted: no one knows what the region holds.
     BAD = 'bad'
 
 

@@ -85,7 +85,7 @@ def meshes(pairs: Iterable[frozenset[str]]) -> Iterator[link_sets.LinkSet]:
     links to all others. A board with fewer links is divided: each device is
     in one set, and no guest gets two devices that are joined by a third one
     alone. A set with a pair that is down keeps its
-    place, and nobody is promised it.
+    place, and no one is promised it.
 
     :param down: the pairs whose links have failed
     """
@@ -138,7 +138,7 @@ def of_partitions(
     """An exact set for each partition.
 
     A partition that Fabric Manager does not support keeps its place, and so
-    does one of which a device is missing. Nobody is promised them.
+    does one of which a device is missing. No one is promised them.
 
     :param modules: module id -> device
     :param single: the devices of which a guest gets all or nothing

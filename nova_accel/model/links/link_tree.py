@@ -67,7 +67,7 @@ def build(
         for each in sorted(found, key=_rank)
         if len(each.members) > 1
         and (complaint := builder.add(each)) is not None
-        # Nobody asks for these.
+        # No one asks for these.
         and each.kind is not Kind.ROOT
     )
     for each in sorted(found, key=_rank):

@@ -14,7 +14,7 @@
 
 One provider serves a request group. Where devices are pooled by NUMA node, a
 group may be larger than each pool. nova-scheduler then asks Placement for
-several smaller groups instead, the parts. Nobody tells the API which parts
+several smaller groups instead, the parts. No one tells the API which parts
 these were. It divides the group by the same rule: the parts are nearly equal,
 so the largest allocation leads to as many of them as the largest pool.
 """

@@ -28,7 +28,7 @@ def doubts(
     groups: Sequence[device_profile.Group],
     reported: Mapping[str, Collection[str]],
 ) -> Iterator[str]:
-    """Classes and traits that nobody knows: no server gets such a device.
+    """Classes and traits that no one knows: no server gets such a device.
 
     :param reported: resource class -> all traits that its devices have
     """

@@ -173,7 +173,7 @@ def leftovers(
     allocated: Iterable[str],
     consumers: Consumers,
 ) -> Iterator[tuple[str, str]]:
-    """Consumers whose allocations of the host's providers nobody needs.
+    """Consumers whose allocations of the host's providers no one needs.
 
     It is worth a second look: Nova removes most of them by itself.
 

@@ -112,7 +112,7 @@ class View:
         )
 
     def unusable(self, orders: host_orders.Orders | None) -> frozenset[str]:
-        """The uuids of the attach handles that nobody must be given.
+        """The uuids of the attach handles that no one must be given.
 
         :param orders: None as long as the host has none
         """

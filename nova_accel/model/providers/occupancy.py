@@ -46,7 +46,7 @@ def inventories(
     Placement does not accept a total of zero, so such a resource class is left
     out.
 
-    :param unusable: the uuids of the attach handles that nobody may get
+    :param unusable: the uuids of the attach handles that no one may get
     :param uncounted: the units that instances hold and that Placement has not
         allocated to them
     """
@@ -84,7 +84,7 @@ def inventories(
 def keep_reserved(
     found: _Inventories, held: Held, present: provider_layout.Inventories
 ) -> _Inventories:
-    """Keep units reserved that are so already and that nobody holds.
+    """Keep units reserved that are so already and that no one holds.
 
     For use while the reasons for the reservations are not known.
 

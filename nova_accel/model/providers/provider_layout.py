@@ -42,7 +42,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Units:
-    """The inventory of a resource class; nobody gets reserved units."""
+    """The inventory of a resource class; no one gets reserved units."""
 
     total: int
     reserved: int = 0
@@ -311,7 +311,7 @@ class TreeChanges:
     ``inventories`` are the new ones of these, and of unwanted providers whose
     inventories change. ``remove`` are the uuids of providers to remove,
     children first. ``stale`` maps uuids of wanted providers to traits that
-    they no longer have. ``unwanted`` are present providers from which nobody
+    they no longer have. ``unwanted`` are present providers from which no one
     gets anything any more. They are removed once their last allocation is
     gone.
     """

@@ -23,7 +23,7 @@ class FreeUnits:
     """The free units of one deployable.
 
     A pool has one of these for each deployable of its provider, also for
-    those of which nothing is free. Otherwise nobody could tell which sets are
+    those of which nothing is free. Otherwise no one could tell which sets are
     wholly free.
 
     ``free`` is how many units a guest can have now, ``total`` how many there

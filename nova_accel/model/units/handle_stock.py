@@ -71,7 +71,7 @@ class Allotment(NamedTuple):
 
 @dataclasses.dataclass
 class HandleKind:
-    """Units of a slot among which nobody needs to choose.
+    """Units of a slot among which no one needs to choose.
 
     ``handles`` are uuids of free ones, as many as may be wanted. ``demand`` is
     the one for the bitstream that they hold.

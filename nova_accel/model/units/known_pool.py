@@ -102,7 +102,7 @@ class KnownPool:
         return found
 
 
-#: The pool of a provider that nobody knows.
+#: The pool of a provider that no one knows.
 EMPTY = KnownPool((), {}, {})
 
 

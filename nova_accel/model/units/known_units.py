@@ -96,7 +96,7 @@ class KnownUnits:
             )
 
     def idle_regions(self) -> dict[str, int]:
-        """Bitstream -> how many regions hold it and serve nobody."""
+        """Bitstream -> how many regions hold it and serve no one."""
         with self._lock:
             idle = {
                 (each.bitstream_id, each.device_uuid, each.region)

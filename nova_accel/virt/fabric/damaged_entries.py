@@ -13,7 +13,7 @@
 """Learning what damaged entries of the journal of partitions said.
 
 A partition is activated for exactly the GPUs that a guest gets. So the devices
-that instances hold tell whose it is. If nobody has any of its GPUs, it is not
+that instances hold tell whose it is. If no one has any of its GPUs, it is not
 needed any more. If a guest may have one, the partition stays as it is.
 
 All code here runs under the lock of the host's partitions.
@@ -51,7 +51,7 @@ class Mending:
         self._need = need
 
     def mend(self, partitions: Iterable[fabric.Partition]) -> bool:
-        """Replace the damaged entries, or put them aside if nobody needs them.
+        """Replace the damaged entries, or put them aside if no one needs them.
 
         :param partitions: as Fabric Manager has them
         :returns: whether one is whole again

@@ -114,7 +114,7 @@ class Need:
         }
 
     def is_unsure(self, module_ids: Set[int]) -> bool:
-        """Whether a guest may have one of these GPUs that nobody holds.
+        """Whether a guest may have one of these GPUs that no one holds.
 
         :raises DeviceError: libvirt does not say.
         """

@@ -295,7 +295,7 @@ class GuestPartitions(no_fabric.NoFabric):
             raise exceptions.Conflict(
                 f'{in_the_way[0]} of the NVSwitch fabric is active, and '
                 'nova-compute has not activated it: deactivate it with '
-                f'"fmpm -d {in_the_way[0].number}" when nobody uses its GPUs'
+                f'"fmpm -d {in_the_way[0].number}" when no one uses its GPUs'
             )
         if not partition.is_active:
             self._journal.write(wanted)

@@ -45,7 +45,7 @@ class PartitionJournal:
         return self._files.entries()
 
     def damaged(self) -> list[tuple[None, str]]:
-        """The fault of each damaged entry. Nobody knows whose it is."""
+        """The fault of each damaged entry. No one knows whose it is."""
         return [(None, why) for why in sorted(self._files.damaged.values())]
 
     def damaged_numbers(self) -> frozenset[int]:

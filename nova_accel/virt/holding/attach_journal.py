@@ -125,7 +125,7 @@ def disputed(
 ) -> dict[tuple[str, arq_types.Role], str]:
     """The entries that claim a device which another one claims, too.
 
-    Nobody can tell from the journal which of them is wrong. Two entries of one
+    No one can tell from the journal which of them is wrong. Two entries of one
     instance may have the same ARQs, if a move between its roles is not
     finished: the newest entry says so.
 

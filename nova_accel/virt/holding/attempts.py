@@ -12,7 +12,7 @@
 
 """Attempts to hold what an intent says, and to mend what is damaged.
 
-The journal gets the intent first, so a crash leaves nothing that nobody knows.
+The journal gets the intent first, so a crash leaves nothing that no one knows.
 """
 
 from collections.abc import Iterable

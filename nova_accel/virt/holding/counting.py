@@ -221,7 +221,7 @@ class Counting:
     def take_leftovers(
         self, seen: Seen, host: binding_repairs.HostBindings
     ) -> Iterator[finding.Finding]:
-        """Remove allocations that nobody needed in the last pass, either.
+        """Remove allocations that no one needed in the last pass, either.
 
         :param host: was read after ``seen``
         :raises oslo_messaging.MessagingException: Nova does not answer

@@ -20,7 +20,7 @@ the newest number, and the host continues from there.
 Only a thread that has the instance's lock may do that. No other thread of
 this host asks for anything of the instance meanwhile, so its request is the
 newest. A request may reach the API late. Its sender has then stopped waiting,
-told the API so with the same number, and released the lock. So nobody reads
+told the API so with the same number, and released the lock. So no one reads
 the answer, nor the newest number in it.
 """
 

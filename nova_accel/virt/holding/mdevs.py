@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Mediated devices that the host lacks, and those that nobody needs.
+"""Mediated devices that the host lacks, and those that no one needs.
 
 A guest that starts makes the devices of its server, and does not wait for
 this module. Servers that are stopped hold their devices too, and this module
@@ -139,7 +139,7 @@ class LostMdevs:
 
 
 class UnusedMdevs:
-    """Destroys the mediated devices that nobody has."""
+    """Destroys the mediated devices that no one has."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class UnusedMdevs:
         return self._node_devices.mdevs()
 
     def destroy_left(self, uuids: Collection[str]) -> list[finding.Finding]:
-        """Destroy those that a Cyborg has left, and that nobody has.
+        """Destroy those that a Cyborg has left, and that no one has.
 
         Nova's own driver makes a mediated device of a Cyborg for the first
         guest that gets it, and leaves it to the next one. Only the database of
@@ -185,7 +185,7 @@ class UnusedMdevs:
             for found in _destroy(
                 uuid,
                 left[uuid],
-                'Cyborg has left it, and nobody has it',
+                'Cyborg has left it, and no one has it',
                 self._node_devices.destroy_mdev,
                 uuid,
             )
@@ -198,7 +198,7 @@ class UnusedMdevs:
         handles: Mapping[str, attach_handle.AttachHandle],
         listed: Collection[str],
     ) -> Iterator[finding.Finding]:
-        """Destroy those of ours that nobody has.
+        """Destroy those of ours that no one has.
 
         :param mdevs: those that existed before the rest was read
         :param handles: by uuid, what the host offers
@@ -220,7 +220,7 @@ class UnusedMdevs:
             yield from _destroy(
                 uuid,
                 handle.address,
-                'it is ours and nobody has it',
+                'it is ours and no one has it',
                 self._attachments.unplug_unheld,
                 handle,
             )
@@ -238,7 +238,7 @@ class UnusedMdevs:
                 yield from _destroy(
                     handle.uuid,
                     handle.address,
-                    'its server is gone, and nobody else holds it',
+                    'its server is gone, and no one else holds it',
                     self._unplug_unused,
                     handle,
                 )

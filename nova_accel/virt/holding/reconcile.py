@@ -65,7 +65,7 @@ class Reconciler:
 
     :param service_host: the host's name in Nova's RPC
     :param interval_s: seconds between two passes. While a move has bindings
-        here, or clients have bound ARQs that nobody has come for, each call
+        here, or clients have bound ARQs that no one has come for, each call
         compares the bindings. While something is wrong with a guest, each call
         looks at it again
     :param hurry: has a report made soon

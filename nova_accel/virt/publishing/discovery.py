@@ -382,7 +382,7 @@ class _Search:
                 )
 
     def _of_others(self, device: hardware.Device) -> dict[str, str]:
-        """The units that guests have and nobody holds, with their reasons."""
+        """The units that guests have and no one holds, with their reasons."""
         return {
             handle.uuid: self._in_use.refused[part]
             for handle in device.handles

@@ -13,7 +13,7 @@
 """The units that guests of this host have, and whose they are.
 
 A guest's unit is held for its instance if the journal or the accelerator API
-says so. Any other one must be given to nobody else. A guest of Nova's that
+says so. Any other one must be given to no one else. A guest of Nova's that
 does not run has nothing: Nova makes its definition anew before it starts.
 """
 
@@ -35,7 +35,7 @@ class Found:
     """The findings of one look.
 
     ``refused`` maps a device, as :class:`.all_guests.Guest` has it, to the
-    reason why nobody may get it. ``mdevs`` are the mediated devices that
+    reason why no one may get it. ``mdevs`` are the mediated devices that
     instances hold, whether they exist or not. ``held`` are the uuids of the
     attach handles that instances hold, or that are not given back yet.
     ``serials`` maps the functions of these to the serial numbers that the

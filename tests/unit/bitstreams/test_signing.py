@@ -90,7 +90,7 @@ class TestPolicy(SignatureTestCase):
         )
 
     def test_required_of_the_operators_alone(self):
-        """Nobody has signed what a project's image says of itself."""
+        """No one has signed what a project's image says of itself."""
         own = dataclasses.replace(self.good, owner='project')
         self.assertTrue(self.verify(own))
         self.set('bitstream_signatures', 'required')

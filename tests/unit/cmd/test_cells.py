@@ -42,6 +42,6 @@ class TestConnect(testtools.TestCase):
         cells.connect()
         self.assertEqual([configuration] * 2, configured)
         self.assertEqual('rabbit://', configuration.transport_url)
-        # Nobody waits 100 seconds to read where a database is that is away.
+        # No one waits 100 seconds to read where a database is that is away.
         self.assertEqual(0, configuration.api_database.max_retries)
         self.assertEqual(0, configuration.database.max_retries)

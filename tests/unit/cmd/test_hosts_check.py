@@ -48,7 +48,7 @@ class TestHosts(check_base.CheckTestCase):
         self.sync()
         gone = finding.Finding(finding.Kind.GUEST_GONE, 'no guest')
         refused = finding.Finding(finding.Kind.REFUSED, 'a line is wrong')
-        repaired = finding.Finding(finding.Kind.MDEV, "nobody's", True)
+        repaired = finding.Finding(finding.Kind.MDEV, "no one's", True)
         reports.SimulatedHost('well').report()
         reports.SimulatedHost('compute-2', findings=(repaired,)).report()
         self.assertEqual(0, self.check()[0])

@@ -138,7 +138,7 @@ class TestNvidiaVfio(base.DriverTestCase):
         )
 
     def test_a_card_without_mixed_mode(self):
-        """A type that has no room now keeps its place, and nobody gets it."""
+        """A type that has no room now keeps its place, and no one gets it."""
         self.one_size = True
         before = self.discover()
         handle = before.deployables[1].handles[1]

@@ -105,7 +105,7 @@ class TestCommand(
 class TestForget(
     testscenarios.WithScenarios, cmd_base.DriftTestCase, base.MistakeTestCase
 ):
-    """Of a host that is not gone, or that nobody knows."""
+    """Of a host that is not gone, or that no one knows."""
 
     hostname = 'compute-1'
     is_silent = False

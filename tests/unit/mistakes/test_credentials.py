@@ -59,7 +59,7 @@ class CredentialsTestCase(base.MistakeTestCase):
                 for name, value in {
                     **nova_conf.credentials(self.keystone, _USER),
                     'endpoint_override': f'{self.server.url}/accelerator',
-                    # Nobody waits for the tests.
+                    # No one waits for the tests.
                     'status_code_retries': '0',
                     'connect_retries': '0',
                     **options,

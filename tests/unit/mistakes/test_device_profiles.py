@@ -122,7 +122,7 @@ class TestDoubtful(
 
     scenarios = [
         _mistake(
-            'a trait that nobody has',
+            'a trait that no one has',
             'with CUSTOM_FAKE_DEVISE, which group 0 requires',
             'is it misspelt?',
             group={
@@ -131,7 +131,7 @@ class TestDoubtful(
             },
         ),
         _mistake(
-            'a class that nobody has',
+            'a class that no one has',
             'CUSTOM_QTA, which group 0 asks for',
             'is it misspelt?',
             group={'resources:CUSTOM_QTA': '1'},

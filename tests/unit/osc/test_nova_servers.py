@@ -107,7 +107,7 @@ class TestRead(testtools.TestCase):
         self.nova.servers['1'] = {'id': '1', 'status': 'UNKNOWN'}
         told = self.read('1')
         self.assertEqual({'1'}, told.untold)
-        # Nobody takes it for a leak.
+        # No one takes it for a leak.
         self.assertFalse(told.nova.servers['1'].is_settled)
         self.assertIsNone(
             binding_repairs.why_unneeded(None, told.nova.servers['1'], 'a')

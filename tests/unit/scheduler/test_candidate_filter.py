@@ -204,7 +204,7 @@ class TestLostClaims(scheduled.ScheduledTestCase):
         self.assertEqual(4, len(set(claimed)))
 
     def test_the_last_devices_for_as_many_requests_at_once(self):
-        """On one answer of Placement, on one host: nobody is refused."""
+        """On one answer of Placement, on one host: no one is refused."""
         uuids = self.host('host', *[1] * 8)
         results = self.select_at_once(self.spec(1), 8)
         self.assertEqual([[['host']]] * 8, [each.result() for each in results])

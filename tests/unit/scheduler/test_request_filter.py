@@ -786,7 +786,7 @@ class TestKeepAway(testtools.TestCase):
         self.assertEqual({}, spec.obj_get_changes())
 
     def test_plain_request(self):
-        """It is left as it is, and nobody is asked anything."""
+        """It is left as it is, and no one is asked anything."""
         self.placement.use('http://127.0.0.1:1')
         for extra_specs in ({}, {'resources:VCPU': '4'}):
             spec = scheduling.request_spec(extra_specs)

@@ -102,7 +102,7 @@ class TestExplain(testtools.TestCase):
         return asked
 
     def test_there_is_enough(self):
-        """Nova will ask Placement, and nobody else does."""
+        """Nova will ask Placement, and no one else does."""
         asked = self.questions()
         self.explain(({'FPGA': 1},), ({'FPGA': 1},))
         self.explain(

@@ -173,7 +173,7 @@ class TestAcceleratedServers(WeigherTestCase):
         )
 
     def test_without_the_filter(self):
-        """Nobody has looked at the candidates."""
+        """No one has looked at the candidates."""
         hosts = [
             host_manager.HostState(name, name, None) for name in ('a', 'b')
         ]

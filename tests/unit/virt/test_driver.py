@@ -627,7 +627,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertEqual([], nova.calls)
 
     def test_a_hard_reboot_with_a_damaged_journal(self):
-        """The guest is not destroyed: nobody knows what it has."""
+        """The guest is not destroyed: no one knows what it has."""
         attachments = self.accelerators.attachments
         instance, nova = self.allocate(VGPU=1)
         attachments.fault = exceptions.DeviceError('the journal is damaged')

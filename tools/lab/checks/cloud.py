@@ -275,7 +275,7 @@ def accelerators_of(host_name: str) -> list[tuple[str, str, int, set[str]]]:
 
 
 def reserved_of(host_name: str) -> int:
-    """How many units of a host's accelerators nobody can be given."""
+    """How many units of a host's accelerators no one can be given."""
     return sum(
         inventory['reserved']
         for provider in _providers_of(host_name)

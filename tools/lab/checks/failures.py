@@ -54,7 +54,7 @@ def killed(evidence: registry.Evidence) -> None:
 
 @registry.check('e2e')
 def audit(evidence: registry.Evidence) -> None:
-    """The audit finds nothing that is held for nobody."""
+    """The audit finds nothing that is held for no one."""
     # It ends with 1 if it does, which is a failure here.
     found = processes.run(
         [

@@ -178,7 +178,7 @@ def by_its_owner(evidence: registry.Evidence) -> None:
             server.act('start')
             server.sees(_SEEN)
             evidence(f'it runs again: {_program(first, 409, arq)}')
-        # Nobody has it any more.
+        # No one has it any more.
         _expect_programmed(second, evidence, 'succeeded')
 
 
@@ -224,7 +224,7 @@ def _program(
 
 
 def _expect_usable() -> None:
-    """Soon; an FPGA of which nobody knows what it holds is reserved."""
+    """Soon; an FPGA of which no one knows what it holds is reserved."""
     registry.expect_soon(
         'reserved units',
         lambda: cloud.reserved_of(machine.A.name),

@@ -12,7 +12,7 @@
 
 """Parts of Nova's services that are made once where Nova makes them again.
 
-Each is a function of its arguments, and nobody changes what it returns:
+Each is a function of its arguments, and no one changes what it returns:
 
 * the rules in the text of a policy file, which is the same in all tests;
 * the router of Nova's API, which two of its pipelines in a test make anew;

@@ -23,7 +23,7 @@ from typing import Any
 import fixtures
 from futurist import _thread
 
-#: Seconds after which an idle worker looks even if nobody has woken it.
+#: Seconds after which an idle worker looks even if no one has woken it.
 _IDLE_S = 1.0
 
 _WAKE = object()

@@ -101,7 +101,7 @@ class Job:
 
     @contextlib.contextmanager
     def touching(self) -> Iterator[None]:
-        """Let the body touch the card, unless nobody waits for it.
+        """Let the body touch the card, unless no one waits for it.
 
         :raises DeviceError: as :meth:`check_wanted`
         """
@@ -254,7 +254,7 @@ class Jobs:
         For one asker only one is fetched for a region at a time. A file that
         leaves the cache meanwhile is fetched again.
 
-        :raises DeviceError: nobody waits for the job any more.
+        :raises DeviceError: no one waits for the job any more.
         """
         asker = job.asker
         with self._locked(

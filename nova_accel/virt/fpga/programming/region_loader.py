@@ -128,7 +128,7 @@ class Loader:
     def put_if_free(
         self, job: _Job, wanted: fpga_bitstream.WantedBitstream, context: Any
     ) -> programmable.Contents:
-        """Have a region hold a bitstream if nobody else uses the region.
+        """Have a region hold a bitstream if no one else uses the region.
 
         :raises AcceleratorError: as :meth:`put`, also if others use it.
         """

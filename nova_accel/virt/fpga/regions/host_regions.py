@@ -199,7 +199,7 @@ class Regions:
     ) -> programmable.Contents | None:
         """Journal that an instance is given a region with its contents.
 
-        :param instance_uuid: None if nobody is given it
+        :param instance_uuid: None if no one is given it
         :param bitstream: the one that the region holds, whose image may have
             other properties by now
         :returns: the contents, None if they are not known
@@ -225,7 +225,7 @@ class Regions:
         deadline: float,
         check_free: Callable[[], None],
     ) -> programmable.Contents:
-        """Program a region that nobody uses, and read it back.
+        """Program a region that no one uses, and read it back.
 
         :param record: of the programming, which begins now
         :param path: the file with the bitstream's bytes, verified by the hash

@@ -98,7 +98,7 @@ class RegionJournal:
         return self._files.entries()
 
     def damaged(self) -> list[tuple[None, str]]:
-        """The fault of each damaged entry. Nobody knows whose it is."""
+        """The fault of each damaged entry. No one knows whose it is."""
         return [(None, why) for why in sorted(self._files.damaged.values())]
 
     def write(self, entry: region_entry.RegionEntry) -> None:
@@ -124,7 +124,7 @@ class RegionJournal:
         loaded: str | None,
         check_free: Callable[[], None],
     ) -> region_entry.RegionEntry:
-        """Store the intent to program a region that nobody uses.
+        """Store the intent to program a region that no one uses.
 
         :param loaded: the text that the device says before that, if any
         :param check_free: raises if somebody uses the region. It is called

@@ -103,7 +103,7 @@ class OrderTest(StockingTestCase):
     def test_off_by_default(self) -> None:
         conf.CONF.clear_override('stock_programmings_per_minute', 'nova_accel')
         self.is_not_stocked()
-        # Nobody has looked.
+        # No one has looked.
         self.assertTrue(lease.take('stock', 3600))
 
     def test_somebody_elses_turn(self) -> None:

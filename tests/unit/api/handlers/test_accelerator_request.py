@@ -74,7 +74,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
             {'device_profile_name': 'profile'},
             roles=base.MEMBER,
         )
-        self.assertIn('delete those that nobody needs', told)
+        self.assertIn('delete those that no one needs', told)
         self.assertEqual({arq: 'Initial'}, self.states())
         self.create_arq(base.OTHER_PROJECT)
 
@@ -401,7 +401,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.assertEqual({arq: 'Initial'}, self.states())
 
     def test_a_race_that_is_lost_each_time(self) -> None:
-        """Nobody knows what the next attempt would give."""
+        """No one knows what the next attempt would give."""
         arq, thief = self.create_arq(), self.create_arq()
         stock, attempts = free_handles.read, []
 

@@ -59,7 +59,7 @@ class TestCaller(testtools.TestCase):
         self.assertIs(_REQUEST['keystone.token_auth'], found.get_auth_plugin())
 
     def test_its_identity_is_the_same_for_nova(self) -> None:
-        """Also if nobody has given the request one."""
+        """Also if no one has given the request one."""
         found = base.a_caller()
         self.assertEqual(found.request_id, found.for_nova().request_id)
 

@@ -330,7 +330,7 @@ class CompatTest(ArqNotificationTestCase):
 
 
 class QuietTest(base.ApiTestCase):
-    """Nobody is told: nothing is read for it."""
+    """No one is told: nothing is read for it."""
 
     def test_no_statement_more(self) -> None:
         self.report_host(functions=1)

@@ -198,7 +198,7 @@ class TestMove(PlacementTestCase):
 
 
 class TestInventories(PlacementTestCase):
-    """Of Cyborg's providers, of which nobody has anything any more."""
+    """Of Cyborg's providers, of which no one has anything any more."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -113,7 +113,7 @@ class TestImportAll(testtools.TestCase):
         )
         results = {what: is_done for what, _why, is_done in self.run_step()}
         self.assertFalse(results['device profile old'])
-        # Nobody misses it.
+        # No one misses it.
         arq = self.cyborg.snapshot().arqs[-1].uuid
         self.assertTrue(results[f'ARQ {arq}'])
 

@@ -203,7 +203,7 @@ class TestRefusals(testtools.TestCase):
             made_up.pci_info(9),
             attach_type='TEST_PCI',
         )
-        # A free one is no device, and in nobody's way.
+        # A free one is no device, and in no one's way.
         self.assertEqual(2, len(self.read().hosts))
         self.cyborg.arq(profile, handle, 'server-9')
         self.assert_only_the_second_host(self.read(), 'TEST_PCI', 'server-9')

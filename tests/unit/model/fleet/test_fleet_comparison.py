@@ -239,7 +239,7 @@ class TestOfPassedThrough(ComparisonTestCase):
         self.fleet.allocations.clear()
         self.pass_through(self.unit.address)
         self.assertEqual('it is free', self.only().but)
-        # Nobody gets it, as its host has noticed.
+        # No one gets it, as its host has noticed.
         self.put(
             arq=None,
             condition=dataclasses.replace(

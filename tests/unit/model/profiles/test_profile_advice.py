@@ -30,7 +30,7 @@ class TestDoubts(testtools.TestCase):
                 device_profile.Group(
                     {'FPGA': 9},
                     frozenset({'CUSTOM_A', naming.OWNERSHIP_TRAIT}),
-                    # Nobody has it: that is what is wanted.
+                    # No one has it: that is what is wanted.
                     frozenset({'CUSTOM_X'}),
                 )
             ),

@@ -405,7 +405,7 @@ class TestPolicyOf(testtools.TestCase):
 
 class TestOneNumaNode(testtools.TestCase):
     def pool(self, *free):
-        """The free units of each NUMA node; None is a node nobody knows."""
+        """The free units of each NUMA node; None is a node no one knows."""
         return [
             deployable(
                 number, units, 4, free_units.sets_of(node, f'card{number}')

@@ -232,7 +232,7 @@ class TestJournal(testtools.TestCase):
             self.assert_refused(self.reopened(), arq_types.Role.ACTIVE, fault)
 
     def test_two_that_claim_one_device(self):
-        """Nobody can tell which of them is wrong."""
+        """No one can tell which of them is wrong."""
         one = an_entry()
         other = dataclasses.replace(one, instance_uuid=OTHER)
         for entry in (one, other):

@@ -284,7 +284,7 @@ class TestAllocations(planted.ReconcileTestCase):
         )
 
     def test_what_somebody_needs(self):
-        """Or nobody knows whose it is."""
+        """Or no one knows whose it is."""
         for server in (
             self.boot(),
             self.nova.add_instance(None, vm_state='building'),
@@ -506,7 +506,7 @@ class TestUncounted(planted.ReconcileTestCase):
 
 
 class TestUnadopted(planted.ReconcileTestCase):
-    """ARQs that Nova's Cyborg client has bound, and nobody has come for."""
+    """ARQs that Nova's Cyborg client has bound, and no one has come for."""
 
     def run_soon(self):
         """A cycle, long before the next pass."""
@@ -530,7 +530,7 @@ class TestUnadopted(planted.ReconcileTestCase):
         self.assertEqual([], self.nova.calls)
 
     def test_those_of_a_server_that_stays(self):
-        """They wait for the next pass: nobody is about to come."""
+        """They wait for the next pass: no one is about to come."""
         server = self.nova.add_instance(planted.HERE)
         self.bind(server)
         for is_asked in (True, False):

@@ -30,7 +30,7 @@ from unit.virt import planted
 ACTIVE = arq_types.Role.ACTIVE
 HERE = planted.HERE
 
-#: With Nova's mark: what others have is offered to nobody.
+#: With Nova's mark: what others have is offered to no one.
 DOMAIN = string.Template(
     planted.DOMAIN.template.replace(
         '<devices>',

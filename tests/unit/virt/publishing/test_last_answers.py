@@ -229,7 +229,7 @@ class TestWholeFpga(HandOverTestCase):
         self.assertEqual((), self.look().devices)
         self.fake.connection.pci_info.devices[pulled.name()] = pulled
         self.moment(None)
-        # Nobody knows which card it is.
+        # No one knows which card it is.
         self.assert_refused(self.look(), 'no fpga_region')
 
     def test_another_card_is_in_its_place(self):

@@ -307,7 +307,7 @@ class TestAServerComesMeanwhile(programming_case.ProgrammingTestCase):
         error = self.assertRaises(exceptions.Conflict, self.program)
         self.assertIn('a server has region0', str(error))
         self.assertEqual(0, self.host.card.programmed)
-        # It is as if nobody had asked.
+        # It is as if no one had asked.
         self.assertEqual([], self.host.journal.entries())
         self.restarted()
         self.assertEqual(

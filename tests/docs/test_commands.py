@@ -52,7 +52,7 @@ _OF_THE_HOST = {
     'systemctl': 'needs the services of the cloud',
     'tar': 'copies files of a host',
     'tools/record-host': 'unit.test_record_host runs it',
-    'tools/serve-api': 'api.test_serve_api runs it',
+    'tools/serve-api': 'served_api.test_serve_api runs it',
     'tox': 'needs an environment of its own',
     'virsh': "libvirt's, shows its devices",
 }

@@ -24,10 +24,10 @@ import sys
 
 import testtools
 
-from api import base
-from api import typist
 from rig.loopback import control_plane
 from rig.stubs import keystone
+from served_api import base
+from served_api import typist
 
 #: Older packages, which tools/beside has the reasons of.
 _BESIDE = pathlib.Path(sys.prefix) / 'beside'

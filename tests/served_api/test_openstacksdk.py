@@ -21,7 +21,7 @@ from openstack.accelerator.v2 import _proxy
 from oslo_utils import uuidutils
 import testtools
 
-from api import base
+from served_api import base
 
 #: Of the base class, of no resource.
 _WAITS = {'wait_for_status', 'wait_for_delete'}

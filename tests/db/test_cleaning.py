@@ -18,7 +18,6 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import cleaning_results
-from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
@@ -68,77 +67,6 @@ class CleaningTestCase(base.DatabaseTestCase):
             for found in device.get_all()
             for handle in found['unclean']
         }
-
-
-class TestRelease(CleaningTestCase):
-    scenarios = database.SCENARIOS
-
-    def test_by_the_host(self) -> None:
-        handle = self.use()
-        self.assertIn('(1 being cleaned)', self.refusal())
-        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
-        self.assertEqual(
-            host_orders.Orders(3, uncleaned=frozenset({handle})),
-            self.told(),
-        )
-        self.assertEqual({handle: 'being cleaned'}, self.reasons())
-
-    def test_by_whoever_else(self) -> None:
-        """Nova's deletion, a local deletion, an audit, an unbinding."""
-        for free in (
-            lambda uuid, place: client_arqs.unbind([uuid]),
-            lambda uuid, place: client_arqs.delete_by_uuids(
-                [uuid], bound_allowed=True
-            ),
-            lambda uuid, place: client_arqs.delete_by_instance(
-                place['instance_uuid']
-            ),
-            lambda uuid, place: host_arqs.delete_unadopted(
-                place['instance_uuid'], 'compute-1', [uuid]
-            ),
-        ):
-            [uuid] = self.make_arqs(1)
-            place = self.place()
-            client_arqs.bind({uuid: place})
-            [bound] = self.taken()
-            free(uuid, place)
-            [handle] = self.told().uncleaned
-            self.assertEqual(bound, handle)
-            cleaning_results.note(
-                'compute-1', [handle], {}, self.told().revision
-            )
-
-    def test_one_that_is_not_cleaned_is_free_at_once(self) -> None:
-        dataclasses.replace(HOST, cleaned=False).report()
-        self.use()
-        self.use()
-        told = dataclasses.replace(HOST, cleaned=False).report()
-        self.assertEqual(host_orders.Orders(2), told)
-
-    def test_of_several_hosts_at_once(self) -> None:
-        others = [
-            reports.SimulatedHost(f'compute-{number}', cleaned=cleaned)
-            for number, cleaned in ((2, True), (3, False))
-        ]
-        uuids = self.make_arqs(3)
-        for uuid, host in zip(uuids, [HOST, *others], strict=True):
-            host.clean()
-            client_arqs.bind(
-                {
-                    uuid: {
-                        **self.place(host.rp_uuid()),
-                        'hostname': host.hostname,
-                    }
-                }
-            )
-        client_arqs.delete_by_uuids(uuids, bound_allowed=True)
-        self.assertEqual(
-            [4, 4, 1], [self.told(host).revision for host in [HOST, *others]]
-        )
-        self.assertEqual(
-            [1, 1, 0],
-            [len(self.told(host).uncleaned) for host in [HOST, *others]],
-        )
 
 
 class TestNote(CleaningTestCase):
@@ -262,7 +190,7 @@ class TestNote(CleaningTestCase):
 
 
 class TestFirstSeen(CleaningTestCase):
-    """No one knows who had it before."""
+    """Nobody knows who had it before."""
 
     scenarios = database.SCENARIOS
 
@@ -436,17 +364,6 @@ class TestVanished(CleaningTestCase):
         self.assertEqual({handle}, self.told().uncleaned)
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
         self.assertIn('(1 being cleaned)', self.refusal())
-
-    def test_released_when_it_was_gone(self) -> None:
-        request = self.request()
-        [held] = host_arqs.acquire(request)
-        WITHOUT.report()
-        host_arqs.release(*request.key, 1)
-        self.assertEqual(
-            {held['attach_handle_uuid']}, self.told(WITHOUT).uncleaned
-        )
-        self.assertIn('gone from its host', self.refusal())
-        self.assertEqual({held['attach_handle_uuid']}, self.told().uncleaned)
 
     def test_cleaned_just_before_it_went(self) -> None:
         handle = self.use()

@@ -22,6 +22,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
+from rig import sample_devices
 
 _PROFILES = ('fakedev-dp', 'fakedev-dp-port', 'fakedev-dp-multi')
 
@@ -89,16 +90,9 @@ class Cyborg(fixtures.Fixture):
         devices = self._devices.setdefault(hostname, [])
         bus = 0x0C + len(devices)
         name = f'pci_0000_{bus:02x}_00_0'
-        found = hardware.Device(
-            name=name,
-            type='FPGA',
-            vendor_id='8086',
-            vendor='Intel',
-            product_id='09c4',
-            product='PAC',
-            driver='fake',
-            address=pci_address.PciAddress(0, bus, 0, 0),
-            deployables=(
+        found = sample_devices.fpga(
+            bus,
+            [
                 hardware.Deployable(
                     'function',
                     'FPGA',
@@ -111,8 +105,8 @@ class Cyborg(fixtures.Fixture):
                         )
                         for number in range(1, units + 1)
                     ),
-                ),
-            ),
+                )
+            ],
         )
         devices.append(
             found.to_report(node_uuid, {(name, 'function'): rp_uuid})

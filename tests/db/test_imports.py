@@ -35,6 +35,7 @@ from nova_accel.model.devices import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from rig import capacity
+from rig import sample_devices
 from rig.cyborg import made_up
 
 load_tests = testscenarios.load_tests_apply_scenarios
@@ -52,16 +53,9 @@ class _WithVgpus(reports.SimulatedHost):
 
     def devices(self) -> list[hardware.Device]:
         address = pci_address.PciAddress(0, 0x5E, 0, 0)
-        card = hardware.Device(
-            name=address.node_device,
-            type='VGPU',
-            vendor_id='10de',
-            vendor='NVIDIA',
-            product_id='1eb8',
-            product='Tesla T4',
-            driver='mdev',
-            address=address,
-            deployables=(
+        card = sample_devices.vgpu_card(
+            0x5E,
+            [
                 hardware.Deployable(
                     'nvidia-223',
                     'VGPU',
@@ -72,8 +66,10 @@ class _WithVgpus(reports.SimulatedHost):
                         )
                         for uuid in self.mdevs
                     ),
-                ),
-            ),
+                )
+            ],
+            product_id='1eb8',
+            product='Tesla T4',
         )
         return [*super().devices(), card]
 

@@ -24,10 +24,9 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import store
-from nova_accel.model import pci_address
-from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.model.fpga import fpga_bitstream
+from rig import sample_devices
 from rig.stubs import bitstreams
 from rig.stubs import key_manager
 
@@ -36,17 +35,7 @@ REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
 DATA = b'bits' * 1000
 CONTEXT = types.SimpleNamespace(project_id='mine')
 
-CARD = hardware.Device(
-    'pci_0000_81_00_0',
-    'FPGA',
-    '8086',
-    '09c4',
-    'Intel',
-    'PAC Arria10',
-    pci_address.PciAddress(0, 0x81, 0, 0),
-    'fake',
-    (),
-)
+CARD = sample_devices.fpga(0x81, product='PAC Arria10')
 REGION = programmable.Region('region1', REGION_TYPE)
 
 

@@ -23,6 +23,7 @@ from nova_accel.model import bounds
 from nova_accel.model import host_contract
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
+from rig import sample_devices
 from unit.api import base
 from unit.api.compute import test_bound_event
 
@@ -46,20 +47,13 @@ class HostTest(base.ApiTestCase):
         handle = attach_handle.AttachHandle(
             base.numbered_uuid(9), address, 'nvidia-11'
         )
-        card = hardware.Device(
-            name='pci_0000_81_00_0',
-            type='VGPU',
-            vendor_id='10de',
-            product_id='1db4',
-            vendor='NVIDIA',
-            product='V100',
-            address=address,
-            driver='mdev',
-            deployables=(
+        card = sample_devices.vgpu_card(
+            0x81,
+            [
                 hardware.Deployable(
                     'nvidia-11', 'VGPU', frozenset(base.TRAITS), (handle,)
-                ),
-            ),
+                )
+            ],
         )
         report = card.to_report(
             base.NODE, {('pci_0000_81_00_0', 'nvidia-11'): base.RP}

@@ -22,6 +22,7 @@ from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import provider_layout
+from rig import sample_devices
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
@@ -34,17 +35,9 @@ def a_handle(bus, function):
 
 
 def an_fpga(bus):
-    return hardware.Device(
-        name=f'pci_0000_{bus:02x}_00_0',
-        type='FPGA',
-        vendor_id='8086',
-        product_id='09c4',
-        vendor='Intel',
-        product='PAC',
-        address=pci_address.PciAddress(0, bus, 0, 0),
-        driver='fake',
-        numa_node=1,
-        deployables=(
+    return sample_devices.fpga(
+        bus,
+        [
             hardware.Deployable(
                 'region0',
                 'FPGA',
@@ -57,7 +50,8 @@ def an_fpga(bus):
                 frozenset({'CUSTOM_Z'}),
                 (a_handle(bus, 2), a_handle(bus, 3)),
             ),
-        ),
+        ],
+        numa_node=1,
     )
 
 

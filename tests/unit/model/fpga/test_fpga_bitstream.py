@@ -17,28 +17,17 @@ import hypothesis
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import pci_address
-from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.model.devices import stated_properties
 from nova_accel.model.fpga import fpga_bitstream
+from rig import sample_devices
 from unit.model import hostile_metadata
 
 IMAGE = '0b955a5b-f5dd-49d0-8c4f-28729427d303'
 FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
 
-CARD = hardware.Device(
-    'pci_0000_81_00_0',
-    'FPGA',
-    '8086',
-    '09c4',
-    'Intel',
-    'PAC Arria10',
-    pci_address.PciAddress(0, 0x81, 0, 0),
-    'fake',
-    (),
-)
+CARD = sample_devices.fpga(0x81, product='PAC Arria10')
 REGION = programmable.Region('region1', REGION_TYPE, 'Shell-2.1')
 FITTING = fpga_bitstream.Bitstream(
     IMAGE,

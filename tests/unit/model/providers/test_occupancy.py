@@ -20,6 +20,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import occupancy
 from nova_accel.model.providers import provider_layout
+from rig import sample_devices
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 UNITS = (1, 3, 2)
@@ -32,17 +33,9 @@ Units = provider_layout.Units
 def a_device(bus, is_pooled):
     """Of one part, or of two that are never pooled."""
     parts = ('a', 'b') if bus % 3 == 2 else ('a',)
-    return hardware.Device(
-        name=f'pci_0000_{bus:02x}_00_0',
-        type='QAT',
-        vendor_id='8086',
-        product_id='37c9',
-        vendor='v',
-        product='p',
-        driver='fake',
-        address=pci_address.PciAddress(0, bus, 0, 0),
-        pooled=is_pooled,
-        deployables=tuple(
+    return sample_devices.qat(
+        bus,
+        [
             hardware.Deployable(
                 part,
                 'CUSTOM_QAT',
@@ -58,7 +51,8 @@ def a_device(bus, is_pooled):
                 ),
             )
             for part in parts
-        ),
+        ],
+        pooled=is_pooled,
     )
 
 

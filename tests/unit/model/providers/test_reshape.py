@@ -25,6 +25,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import provider_layout
 from nova_accel.model.providers import reshape
+from rig import sample_devices
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 QAT = 'CUSTOM_QAT'
@@ -36,24 +37,17 @@ def layout_of(is_pooled, buses=BUSES, resource_class=QAT):
         'c1',
         NODE_UUID,
         [
-            hardware.Device(
-                name=f'pci_0000_{bus:02x}_00_0',
-                type='QAT',
-                vendor_id='8086',
-                product_id='37c9',
-                vendor='v',
-                product='p',
-                driver='fake',
-                address=pci_address.PciAddress(0, bus, 0, 0),
-                pooled=is_pooled,
-                deployables=(
+            sample_devices.qat(
+                bus,
+                [
                     hardware.Deployable(
                         'function',
                         resource_class,
                         frozenset(),
                         (a_handle(bus),),
-                    ),
-                ),
+                    )
+                ],
+                pooled=is_pooled,
             )
             for bus in buses
         ],

@@ -38,6 +38,7 @@ from nova_accel.virt.fpga.programming import region_programmer
 from nova_accel.virt.fpga.regions import host_regions
 from nova_accel.virt.fpga.regions import region_journal
 from nova_accel.virt.fpga.regions import region_target
+from rig import sample_devices
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -66,20 +67,14 @@ def a_deployable(name, in_region, function):
 
 
 #: Two regions, the second with two accelerators.
-DEVICE = hardware.Device(
-    name='pci_0000_81_00_0',
-    type='FPGA',
-    vendor_id='8086',
-    vendor='Intel',
-    product_id='09c4',
-    product='PAC',
-    driver='card',
-    address=ADDRESS,
-    deployables=(
+DEVICE = sample_devices.fpga(
+    0x81,
+    [
         a_deployable('region0', 'region0', 1),
         a_deployable('region1_function0', 'region1', 2),
         a_deployable('region1_function1', 'region1', 3),
-    ),
+    ],
+    driver='card',
     regions=(programmable.Region('region0'), programmable.Region('region1')),
     shell=programmable.Region(programmable.SHELL, is_shell=True),
 )

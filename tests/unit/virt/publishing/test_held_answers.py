@@ -22,6 +22,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.virt.publishing import held_answers
+from rig import sample_devices
 
 CARD = pci_address.PciAddress(0, 0x81, 0, 0)
 HANDLE = attach_handle.AttachHandle(
@@ -35,16 +36,9 @@ HANDLE = attach_handle.AttachHandle(
     live_migratable=False,
     vgpu_params='enable_uvm=1',
 )
-DEVICE = hardware.Device(
-    name='pci_0000_81_00_0',
-    type='FPGA',
-    vendor_id='8086',
-    product_id='0b30',
-    vendor='Intel',
-    product='PAC N3000',
-    address=CARD,
-    driver='fpga_dfl',
-    deployables=(
+DEVICE = sample_devices.fpga(
+    0x81,
+    [
         hardware.Deployable(
             'card',
             'FPGA',
@@ -53,8 +47,11 @@ DEVICE = hardware.Device(
             is_cleaned=True,
             region='region0',
             fault='full',
-        ),
-    ),
+        )
+    ],
+    product_id='0b30',
+    product='PAC N3000',
+    driver='fpga_dfl',
     numa_node=1,
     pooled=True,
     pooled_by_numa_node=True,

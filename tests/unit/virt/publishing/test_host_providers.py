@@ -38,6 +38,7 @@ from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import published_traits
+from rig import sample_devices
 from rig.stubs import nova_records
 
 NODE = 'c1'
@@ -57,21 +58,10 @@ def a_handle(bus):
 
 
 def a_device(bus, is_pooled):
-    return hardware.Device(
-        name=f'pci_0000_{bus:02x}_00_0',
-        type='QAT',
-        vendor_id='8086',
-        product_id='37c9',
-        vendor='v',
-        product='p',
-        driver='fake',
-        address=pci_address.PciAddress(0, bus, 0, 0),
+    return sample_devices.qat(
+        bus,
+        [hardware.Deployable('function', QAT, frozenset(), (a_handle(bus),))],
         pooled=is_pooled,
-        deployables=(
-            hardware.Deployable(
-                'function', QAT, frozenset(), (a_handle(bus),)
-            ),
-        ),
     )
 
 

@@ -24,6 +24,7 @@ from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.providers import occupancy
 from nova_accel.model.providers import provider_layout
 from nova_accel.virt.publishing import nova_tree
+from rig import sample_devices
 
 NODE = 'c1'
 NODE_UUID = '9d9b9a0a-3d33-4a2b-8f0b-8c7a4e0f0001'
@@ -31,16 +32,9 @@ FOREIGN = '9d9b9a0a-3d33-4a2b-8f0b-8c7a4e0f0002'
 
 
 def a_device(bus, *deployables):
-    return hardware.Device(
-        name=f'pci_0000_{bus:02x}_00_0',
-        type='FPGA',
-        vendor_id='8086',
-        product_id='09c4',
-        vendor='Intel',
-        product='PAC',
-        address=pci_address.PciAddress(0, bus, 0, 0),
-        driver='fake',
-        deployables=tuple(
+    return sample_devices.fpga(
+        bus,
+        [
             hardware.Deployable(
                 name,
                 'FPGA',
@@ -53,7 +47,7 @@ def a_device(bus, *deployables):
                 ),
             )
             for number, name in enumerate(deployables, 1)
-        ),
+        ],
     )
 
 

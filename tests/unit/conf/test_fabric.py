@@ -10,36 +10,23 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-from oslo_config import cfg
-import testtools
 
 from nova_accel import fabric_options
 from nova_accel.conf import fabric
+from unit.conf import options_case
 
 
-class TestFabric(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.options = cfg.ConfigOpts()
-        fabric.register_opts(self.options)
-        self.options([])
+class TestFabric(options_case.OptionsTestCase):
+    module = fabric
 
     def test_bounds(self):
-        for name, least, most in (
-            ('fabric_manager_timeout_s', 1, 600),
-            # Fabric Manager waits 60 seconds.
-            ('fabric_manager_interval_s', 1, 50),
-        ):
-            for value in (least, most):
-                self.options.set_override(name, value, fabric.GROUP)
-            for value in (least - 1, most + 1):
-                self.assertRaises(
-                    ValueError,
-                    self.options.set_override,
-                    name,
-                    value,
-                    fabric.GROUP,
-                )
+        self.assert_bounds(
+            {
+                'fabric_manager_timeout_s': (1, 600),
+                # Fabric Manager waits 60 seconds.
+                'fabric_manager_interval_s': (1, 50),
+            }
+        )
 
     def test_all_are_in_the_manual(self):
         listed = fabric.list_opts()[fabric.GROUP]

@@ -10,35 +10,22 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-from oslo_config import cfg
-import testtools
 
 from nova_accel.conf import metrics
+from unit.conf import options_case
 
 
-class TestMetrics(testtools.TestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.options = cfg.ConfigOpts()
-        metrics.register_opts(self.options)
-        self.options([])
+class TestMetrics(options_case.OptionsTestCase):
+    module = metrics
 
     def test_off_by_default(self) -> None:
         self.assertEqual([], self.options.nova_accel.metrics_allowed_networks)
 
     def test_bounds(self) -> None:
-        for name, least, most in (
-            ('metrics_kept_s', 1, 600),
-            ('metrics_max_series', 1, 1000000),
-            ('metrics_window_s', 60, 604800),
-        ):
-            for value in (least, most):
-                self.options.set_override(name, value, metrics.GROUP)
-            for value in (least - 1, most + 1):
-                self.assertRaises(
-                    ValueError,
-                    self.options.set_override,
-                    name,
-                    value,
-                    metrics.GROUP,
-                )
+        self.assert_bounds(
+            {
+                'metrics_kept_s': (1, 600),
+                'metrics_max_series': (1, 1000000),
+                'metrics_window_s': (60, 604800),
+            }
+        )

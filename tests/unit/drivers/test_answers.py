@@ -12,7 +12,6 @@
 
 import dataclasses
 import json
-import sys
 
 import testscenarios
 import testtools
@@ -25,6 +24,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import programmable
 from nova_accel.testing import fake_fpga
+from unit import call_count
 from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -199,18 +199,9 @@ class TestWork(testtools.TestCase):
                 for name in names
             ),
         )
-        calls = 0
-
-        def count(_frame, event, _argument):
-            nonlocal calls
-            calls += event in ('call', 'c_call')
-
-        sys.setprofile(count)
-        try:
-            answers.device(found, FUNCTION, SPEC)
-        finally:
-            sys.setprofile(None)
-        return calls
+        return call_count.calls_of(
+            lambda: answers.device(found, FUNCTION, SPEC)
+        )
 
 
 class TestAnswers(testtools.TestCase):

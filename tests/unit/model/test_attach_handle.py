@@ -22,30 +22,23 @@ from nova_accel import reason
 from nova_accel.model import attach_handle
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
+from unit.model import pci_addresses
 
 UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
-
-ADDRESSES = st.builds(
-    pci_address.PciAddress,
-    domain=st.integers(0, 0xFFFFFFFF),
-    bus=st.integers(0, 0xFF),
-    slot=st.integers(0, 0x1F),
-    function=st.integers(0, 7),
-)
 
 HANDLES = st.builds(
     attach_handle.AttachHandle,
     uuid=st.uuids().map(str),
-    address=ADDRESSES,
+    address=pci_addresses.ANY,
     mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
     # As discovery makes it of a serial number.
     identity=st.none() | st.text(min_size=1, max_size=9).map(reason.sanitize),
 ) | st.builds(
     attach_handle.AttachHandle,
     uuid=st.uuids().map(str),
-    address=ADDRESSES,
+    address=pci_addresses.ANY,
     physical_network=st.none() | st.just('physnet1'),
-    further_functions=st.lists(ADDRESSES, max_size=3).map(tuple),
+    further_functions=st.lists(pci_addresses.ANY, max_size=3).map(tuple),
     vgpu_type=st.none() | st.just('1015'),
     is_managed=st.booleans(),
     # Which is not on the wire.

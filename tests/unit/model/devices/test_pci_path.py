@@ -19,19 +19,12 @@ from nova_accel import exceptions
 from nova_accel.model import bounds
 from nova_accel.model import pci_address
 from nova_accel.model.devices import pci_path
-
-ADDRESSES = st.builds(
-    pci_address.PciAddress,
-    domain=st.integers(0, 0xFFFFFFFF),
-    bus=st.integers(0, 0xFF),
-    slot=st.integers(0, 0x1F),
-    function=st.integers(0, 7),
-)
+from unit.model import pci_addresses
 
 PATHS = st.builds(
     pci_path.PciPath,
     st.builds('pci{:04x}:{:02x}'.format, st.integers(0, 0xFFFFF), st.just(0)),
-    st.lists(ADDRESSES, max_size=pci_path.MAX_BRIDGES).map(tuple),
+    st.lists(pci_addresses.ANY, max_size=pci_path.MAX_BRIDGES).map(tuple),
     st.none() | st.integers(0, bounds.MAX_NUMA_NODE),
 )
 
@@ -59,7 +52,7 @@ class TestParse(testtools.TestCase):
         )
         self.assertIn(text, str(error))
 
-    @given(PATHS, ADDRESSES)
+    @given(PATHS, pci_addresses.ANY)
     def test_round_trip(self, path, function):
         node = '-1' if path.numa_node is None else str(path.numa_node)
         self.assertEqual(path, pci_path.parse(written(path, function), node))

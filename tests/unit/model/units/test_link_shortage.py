@@ -11,7 +11,6 @@
 # under the License.
 
 import dataclasses
-import sys
 
 import testtools
 
@@ -19,6 +18,7 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import host_links
 from nova_accel.model.units import link_shortage
+from unit import call_count
 from unit.model import boards
 
 
@@ -113,16 +113,9 @@ class TestFind(testtools.TestCase):
                 ]
             }
         )
-        calls = 0
 
-        def count(_frame, event, _argument):
-            nonlocal calls
-            calls += event in ('call', 'c_call')
-
-        sys.setprofile(count)
-        try:
+        def find():
             found = link_shortage.find(parts(2), [host])
-        finally:
-            sys.setprofile(None)
-        self.assertIn('has as many free', str(found))
-        return calls
+            self.assertIn('has as many free', str(found))
+
+        return call_count.calls_of(find)

@@ -62,35 +62,32 @@ class Operation:
         :param meanwhile: what is so while it is done
         :returns: its points
         """
-        server = cloud.nova.boot(cloud.hosts[0], *self._flavor)
-        for act in self._before:
-            act(cloud, server)
+        do = self._ready(cloud)
         with (
             contextlib.suppress(effects.Killed),
             meanwhile(),
             cloud.effects.counted(point) as points,
         ):
-            self._act(cloud, server)
+            do()
         return points
+
+    def _ready(self, cloud: Cloud) -> Callable[[], object]:
+        """Do what comes before; what is to be done then."""
+        server = self._boot(cloud)
+        for act in self._before:
+            act(cloud, server)
+        return lambda: self._act(cloud, server)
+
+    def _boot(self, cloud: Cloud) -> imitation.Instance:
+        return cloud.nova.boot(cloud.hosts[0], *self._flavor)
 
 
 class Boot(Operation):
     def __init__(self, key: str) -> None:
         super().__init__(lambda cloud, server: None, key=key)
 
-    def run(
-        self,
-        cloud: Cloud,
-        point: effects.Point | None = None,
-        meanwhile: Meanwhile = contextlib.nullcontext,
-    ) -> list[effects.Point]:
-        with (
-            contextlib.suppress(effects.Killed),
-            meanwhile(),
-            cloud.effects.counted(point) as points,
-        ):
-            cloud.nova.boot(cloud.hosts[0], *self._flavor)
-        return points
+    def _ready(self, cloud: Cloud) -> Callable[[], object]:
+        return lambda: self._boot(cloud)
 
 
 def _of(name: str) -> Callable[[Cloud, imitation.Instance], None]:

@@ -46,5 +46,11 @@ class ProgrammingTestCase(base.ApiTestCase):
             asker.instance_uuid,
         )
 
+    def assert_asked(self, instance: str | None) -> None:
+        """It was for the region, by the project, for this server of it."""
+        self.assertEqual(
+            (DEPLOYABLE, BITSTREAM, base.PROJECT, instance), self.asked()
+        )
+
     def be_silent(self) -> None:
         self.useFixture(base.SilentHosts())

@@ -14,6 +14,7 @@
 import datetime
 import io
 import pathlib
+import types
 from typing import Any
 
 import fixtures
@@ -33,6 +34,25 @@ from rig import quick_database
 
 SERVER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 HERE, THERE = 'compute-1.service', 'compute-2.service'
+
+
+def run_command(
+    kind: type[Any], name: str, *arguments: str
+) -> tuple[int, str]:
+    """The exit status of a command, and what it prints."""
+    output, errors = io.StringIO(), io.StringIO()
+    command = kind(
+        types.SimpleNamespace(
+            stdout=output,
+            stderr=errors,
+            options=types.SimpleNamespace(debug=False),
+        ),
+        None,
+    )
+    command.cmd_name = name
+    parser = command.get_parser(name)
+    status = command.run(parser.parse_args(arguments))
+    return status, output.getvalue() + errors.getvalue()
 
 
 class DriftTestCase(testtools.TestCase):

@@ -13,7 +13,6 @@
 
 import dataclasses
 import datetime
-import io
 import types
 from typing import Any
 
@@ -37,19 +36,7 @@ from unit.cmd import base
 class TestAudit(base.DriftTestCase):
     def run_audit(self, *arguments: str) -> tuple[int, str]:
         """The exit status and what is printed."""
-        output, errors = io.StringIO(), io.StringIO()
-        command = audit.Audit(
-            types.SimpleNamespace(
-                stdout=output,
-                stderr=errors,
-                options=types.SimpleNamespace(debug=False),
-            ),
-            None,
-        )
-        command.cmd_name = 'audit'
-        parser = command.get_parser('audit')
-        status = command.run(parser.parse_args([*arguments, '-f', 'csv']))
-        return status, output.getvalue() + errors.getvalue()
+        return base.run_command(audit.Audit, 'audit', *arguments, '-f', 'csv')
 
     def assert_clean(self) -> None:
         status, text = self.run_audit()

@@ -11,11 +11,9 @@
 # under the License.
 
 
-import io
 import json
 import pathlib
 import stat
-import types
 
 import fixtures
 import testtools
@@ -26,6 +24,7 @@ from nova_accel.model import finding
 from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.testing import simulated_fleet
+from unit.cmd import base
 
 
 class CommandTestCase(testtools.TestCase):
@@ -60,19 +59,7 @@ class CommandTestCase(testtools.TestCase):
         *arguments: str,
     ) -> tuple[int, str]:
         """The exit status and what is printed."""
-        output, errors = io.StringIO(), io.StringIO()
-        command = kind(
-            types.SimpleNamespace(
-                stdout=output,
-                stderr=errors,
-                options=types.SimpleNamespace(debug=False),
-            ),
-            None,
-        )
-        command.cmd_name = 'fleet'
-        parser = command.get_parser('fleet')
-        status = command.run(parser.parse_args(arguments))
-        return status, output.getvalue() + errors.getvalue()
+        return base.run_command(kind, 'fleet', *arguments)
 
     def lose_a_server(self) -> str:
         uuid = next(iter(self.simulated.servers))

@@ -27,7 +27,21 @@ OTHER_AFU_ID = '331db30c-9885-41ea-9081-f88b8f655caa'
 ENGINE = 'fpga_region__region0__dfl-fme.0'
 
 
-class TestFpgaDfl(base.DriverTestCase):
+class CardMixin:
+    """The files of the kernel's driver."""
+
+    def have_regions(self, *types):
+        for number, type_uuid in enumerate(types):
+            self.sysfs.set(
+                self.CARD,
+                **{
+                    f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
+                    f'region{number + 1}__compat_id': type_uuid
+                },
+            )
+
+
+class TestFpgaDfl(CardMixin, base.DriverTestCase):
     """The tree of the kernel's Documentation/fpga/dfl.rst."""
 
     driver = fpga_dfl.FpgaDflDriver
@@ -48,16 +62,6 @@ class TestFpgaDfl(base.DriverTestCase):
             *base.sriov(self.CARD, '8086', '09c4', '09c5', 2),
             base.a_function('0000:4d:00.0', '8086', '0b30'),
         ]
-
-    def have_regions(self, *types):
-        for number, type_uuid in enumerate(types):
-            self.sysfs.set(
-                self.CARD,
-                **{
-                    f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
-                    f'region{number + 1}__compat_id': type_uuid
-                },
-            )
 
     def have_port(self, number, afu_id):
         port = f'fpga_region__region{number + 8}__dfl-port.{number}'
@@ -119,7 +123,7 @@ class TestFpgaDfl(base.DriverTestCase):
         self.assert_refused('fpga_region', address='0000:4d:00.0')
 
 
-class TestProgramming(fake_fpga.FpgaTestCase):
+class TestProgramming(CardMixin, fake_fpga.FpgaTestCase):
     driver = fpga_dfl.FpgaDflDriver
     name = 'fpga_dfl'
     bound = {'0': 'dfl-pci'}
@@ -133,16 +137,6 @@ class TestProgramming(fake_fpga.FpgaTestCase):
         self.have_regions(TYPE)
         self.have_ports(AFU_ID)
         return base.sriov(self.CARD, '8086', '09c4', '09c5', 2)
-
-    def have_regions(self, *types):
-        for number, type_uuid in enumerate(types):
-            self.sysfs.set(
-                self.CARD,
-                **{
-                    f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
-                    f'region{number + 1}__compat_id': type_uuid
-                },
-            )
 
     def have_ports(self, afu_id):
         for number in (1, 2):

@@ -169,6 +169,17 @@ class TestFpga(testtools.TestCase):
             )
             self.assertIn(missing, error.args[1])
 
+    def fail_within(self, seconds):
+        """The fault of a command that was not done by then."""
+        return self.assertRaises(
+            processutils.ProcessExecutionError,
+            fpga.load_firmware,
+            CARD,
+            'fpga0',
+            str(self.bitstream),
+            seconds,
+        )
+
     def test_one_at_a_time(self):
         """What a killed process has left is waited for, but not for ever."""
         lock = os.open(
@@ -176,14 +187,7 @@ class TestFpga(testtools.TestCase):
         )
         self.addCleanup(os.close, lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        error = self.assertRaises(
-            processutils.ProcessExecutionError,
-            fpga.load_firmware,
-            CARD,
-            'fpga0',
-            str(self.bitstream),
-            0.1,
-        )
+        error = self.fail_within(0.1)
         self.assertEqual(vendor_tool.BUSY, error.exit_code)
         self.assertEqual([], self.tools.log)
         fcntl.flock(lock, fcntl.LOCK_UN)
@@ -280,13 +284,6 @@ class TestFpga(testtools.TestCase):
 
     def test_a_tool_that_hangs_lets_the_next_one_in(self):
         self.tools.fail('hang')
-        error = self.assertRaises(
-            processutils.ProcessExecutionError,
-            fpga.load_firmware,
-            CARD,
-            'fpga0',
-            str(self.bitstream),
-            0.1,
-        )
+        error = self.fail_within(0.1)
         self.assertIn(error.exit_code, vendor_tool.TIMED_OUT)
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)

@@ -659,9 +659,8 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertRaises(exception.InternalError, self.hard_reboot, instance)
         self.assertFalse(self.is_held)
 
-    def test_a_rebuild_in_place_that_fails_is_no_refused_claim(self):
-        """The guest is destroyed by then: the server is broken."""
-        instance = an_instance(task_state=task_states.REBUILD_SPAWNING)
+    def rebuild(self, instance):
+        """In place, which Nova does by destroying and spawning."""
         self.assertRaises(
             NotImplementedError,
             self.driver.rebuild,
@@ -670,6 +669,11 @@ class TestAcceleratorMixin(DriverTestCase):
             None,
             evacuate=False,
         )
+
+    def test_a_rebuild_in_place_that_fails_is_no_refused_claim(self):
+        """The guest is destroyed by then: the server is broken."""
+        instance = an_instance(task_state=task_states.REBUILD_SPAWNING)
+        self.rebuild(instance)
         self.accelerators.attachments.busy = True
         error = self.assertRaises(
             exception.InstanceDeployFailure, self.spawn, instance
@@ -687,14 +691,7 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_cleanup_in_a_rebuild_does_not_release(self):
         self.spawn(an_instance())
         instance = an_instance(task_state=task_states.REBUILDING)
-        self.assertRaises(
-            NotImplementedError,
-            self.driver.rebuild,
-            None,
-            instance,
-            None,
-            evacuate=False,
-        )
+        self.rebuild(instance)
         self.cleanup(instance)
         self.assertTrue(self.is_held)
         self.cleanup(an_instance(task_state=task_states.DELETING))

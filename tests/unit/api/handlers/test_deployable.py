@@ -144,15 +144,7 @@ class DeployableTest(programming.ProgrammingTestCase):
             {**before, 'bitstream_id': programming.BITSTREAM},
             self.ok('PATCH', f'{_PATH}/program', patch()),
         )
-        self.assertEqual(
-            (
-                programming.DEPLOYABLE,
-                programming.BITSTREAM,
-                base.PROJECT,
-                None,
-            ),
-            self.asked(),
-        )
+        self.assert_asked(None)
         self.assertEqual(
             'Access was denied to the following resource: '
             'nova_accel:deployable:program, which needs the role admin',

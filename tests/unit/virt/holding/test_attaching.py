@@ -29,7 +29,6 @@ from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model import host_findings
-from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.providers import reshape
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api
@@ -154,19 +153,19 @@ class TestAttachments(testtools.TestCase):
         self.assertIn(f'Instance {INSTANCE} returned {what}\n', log.output)
         self.assertEqual(2, log.output.count('\n'))
 
+    def rewrite(self, **changes):
+        """Change the only entry of the journal."""
+        journal = attach_journal.AttachJournal(self.directory)
+        (entry,) = journal.entries()
+        journal.write(dataclasses.replace(entry, **changes))
+
     def acquire(self, instance=INSTANCE, bus=0):
         self.attachments.hold(
             intents.acquire(
                 instance,
                 'project',
                 'fpga',
-                [
-                    provider_allocation.ProviderAllocation(
-                        self.host.rp_uuid(bus),
-                        {'FPGA': 1},
-                        frozenset({'CUSTOM_REGION0'}),
-                    )
-                ],
+                [self.host.allocated(bus)],
             )
         )
 
@@ -178,12 +177,7 @@ class TestAttachments(testtools.TestCase):
                 INSTANCE,
                 'project',
                 'two',
-                [
-                    provider_allocation.ProviderAllocation(
-                        self.host.rp_uuid(bus), {'FPGA': 1}, frozenset()
-                    )
-                    for bus in range(2)
-                ],
+                [self.host.allocated(bus) for bus in range(2)],
             )
         )
 
@@ -536,10 +530,7 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_is_held_by_the_number_of_such_a_clock_is_released(self):
         self.acquire()
-        (entry,) = attach_journal.AttachJournal(self.directory).entries()
-        attach_journal.AttachJournal(self.directory).write(
-            dataclasses.replace(entry, attempt=time.time_ns() * 2)
-        )
+        self.rewrite(attempt=time.time_ns() * 2)
         self.restarted().release(INSTANCE)
         self.assert_nothing_left()
 
@@ -659,13 +650,7 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_a_killed_nova_compute_was_acquiring_is_undone(self):
         self.acquire()
-        journal_ = attach_journal.AttachJournal(self.directory)
-        (entry,) = journal_.entries()
-        journal_.write(
-            dataclasses.replace(
-                entry, step=attach_journal.AttachStep.ACQUIRING, arqs=()
-            )
-        )
+        self.rewrite(step=attach_journal.AttachStep.ACQUIRING, arqs=())
         restarted = self.restarted()
         restarted.finish_interrupted()
         restarted.retry()
@@ -688,11 +673,7 @@ class TestAttachments(testtools.TestCase):
             entry.attempt + 1,
             'project',
             'fpga',
-            [
-                provider_allocation.ProviderAllocation(
-                    self.host.rp_uuid(), {'FPGA': 1}, frozenset()
-                )
-            ],
+            [self.host.allocated()],
         )
         self.attachments.release(INSTANCE)
         self.assertIn('Nothing to release', self.log.output)
@@ -888,13 +869,7 @@ class TestAttachments(testtools.TestCase):
                 INSTANCE,
                 'project',
                 'fpga',
-                [
-                    provider_allocation.ProviderAllocation(
-                        self.host.rp_uuid(0),
-                        {'FPGA': 1},
-                        frozenset({'CUSTOM_REGION0'}),
-                    )
-                ],
+                [self.host.allocated()],
                 incoming,
             )
         )
@@ -921,15 +896,11 @@ class TestAttachments(testtools.TestCase):
 
     def test_a_nova_compute_that_is_killed_while_it_sets_aside(self):
         self.acquire()
-        journal_ = attach_journal.AttachJournal(self.directory)
-        (active,) = journal_.entries()
-        journal_.write(
-            dataclasses.replace(
-                active,
-                role=arq_types.Role.OLD,
-                attempt=active.attempt + 1,
-                moved_from=arq_types.Role.ACTIVE,
-            )
+        (active,) = attach_journal.AttachJournal(self.directory).entries()
+        self.rewrite(
+            role=arq_types.Role.OLD,
+            attempt=active.attempt + 1,
+            moved_from=arq_types.Role.ACTIVE,
         )
         self.attachments = self.restarted()
         self.attachments.finish_interrupted()
@@ -947,11 +918,7 @@ class TestAttachments(testtools.TestCase):
                 INSTANCE,
                 'project',
                 'fpga',
-                [
-                    provider_allocation.ProviderAllocation(
-                        self.host.rp_uuid(1), {'FPGA': 1}, frozenset()
-                    )
-                ],
+                [self.host.allocated(1)],
                 arq_types.Role.INCOMING,
             )
         )
@@ -1241,13 +1208,7 @@ class TestAttachments(testtools.TestCase):
             1,
             'project',
             'fpga',
-            [
-                provider_allocation.ProviderAllocation(
-                    self.host.rp_uuid(),
-                    {'FPGA': 1},
-                    frozenset({'CUSTOM_REGION0'}),
-                )
-            ],
+            [self.host.allocated()],
         )
         (binding,) = self.api.client(HOST).bindings()
         self.assert_refused(

@@ -20,16 +20,15 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model import attach_handle
 from nova_accel.model import finding
 from nova_accel.model import host_binding
 from nova_accel.model import host_findings
-from nova_accel.model import pci_address
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import intents
 from unit.virt.holding import test_attach_journal
+from unit.virt.holding import test_intents
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 OTHER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a02'
@@ -39,19 +38,7 @@ ACQUIRING = attach_journal.AttachStep.ACQUIRING
 HELD = attach_journal.AttachStep.HELD
 RELEASING = attach_journal.AttachStep.RELEASING
 
-
-def an_arq(bus):
-    return arq_types.Arq(
-        f'arq{bus}',
-        arq_types.State.BOUND,
-        'gpu',
-        0,
-        {},
-        'rp',
-        attach_handle.AttachHandle(
-            f'handle{bus}', pci_address.PciAddress(0, bus, 0, 0)
-        ),
-    )
+an_arq = test_intents.an_arq
 
 
 class TestHold(testtools.TestCase):

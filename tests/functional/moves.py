@@ -107,3 +107,17 @@ class MoveTestCase(base.AcceleratorTestCase):
     def break_driver(self, name, error):
         """The next call of a method of Nova's driver raises."""
         self.break_method(libvirt.LibvirtDriver, name, error)
+
+
+class ServerTestCase(MoveTestCase):
+    """A server that has devices of both kinds on the first host.
+
+    :ivar before: its devices
+    """
+
+    CAST_AS_CALL = False
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot_on('host1', self.both)
+        self.before = self.guest_devices(self.server)

@@ -19,14 +19,7 @@ from functional import moves
 from functional import operations
 
 
-class TestColdMigration(moves.MoveTestCase):
-    CAST_AS_CALL = False
-
-    def setUp(self):
-        super().setUp()
-        self.server = self.boot_on('host1', self.both)
-        self.before = self.guest_devices(self.server)
-
+class TestColdMigration(moves.ServerTestCase):
     def migrate(self, status='VERIFY_RESIZE'):
         self.admin_api.post_server_action(self.server['id'], {'migrate': None})
         return self._wait_for_state_change(self.server, status)

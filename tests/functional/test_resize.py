@@ -208,15 +208,8 @@ class TestSameHost(moves.MoveTestCase):
         self.delete(server)
 
 
-class TestFailures(moves.MoveTestCase):
+class TestFailures(moves.ServerTestCase):
     """Each releases what was taken, and nothing else."""
-
-    CAST_AS_CALL = False
-
-    def setUp(self):
-        super().setUp()
-        self.server = self.boot_on('host1', self.both)
-        self.before = self.guest_devices(self.server)
 
     def start_resize(self, flavor=None):
         self.api.post_server_action(

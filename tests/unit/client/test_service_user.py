@@ -22,32 +22,25 @@ from nova_accel.conf import CONF
 from rig.serving import nova_conf
 from rig.serving import wsgi_server
 from rig.stubs import keystone
-
-USER = keystone.User(
-    '1' * 32,
-    'nova',
-    'secret',
-    keystone.Project('a' * 32, 'service'),
-    ('service',),
-)
+from unit import nova_user
 
 
 class TestContext(testtools.TestCase):
     def configure(self, url):
         self.addCleanup(nova_conf.forget_credentials)
         self.useFixture(config_fixture.Config(CONF)).load_raw_values(
-            'nova_accel_client', **nova_conf.credentials(url, USER)
+            'nova_accel_client', **nova_conf.credentials(url, nova_user.NOVA)
         )
 
     def test_asks_as_the_hosts_user_and_keeps_its_token(self):
         server = self.useFixture(wsgi_server.WsgiServer())
         self.configure(
-            server.mount('/', keystone.Keystone(server.url, [USER]))
+            server.mount('/', keystone.Keystone(server.url, [nova_user.NOVA]))
         )
         context = service_user.context()
         session = ks_session.Session()
         auth = context.get_auth_plugin()
-        self.assertEqual(USER.id, auth.get_user_id(session))
+        self.assertEqual(nova_user.NOVA.id, auth.get_user_id(session))
         token = auth.get_token(session)
         self.assertEqual(token, context.get_auth_plugin().get_token(session))
         self.assertTrue(context.is_admin)

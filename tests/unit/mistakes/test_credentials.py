@@ -25,17 +25,10 @@ from nova_accel.testing import accelerator_api as api_fixture
 from rig.serving import nova_conf
 from rig.serving import wsgi_server
 from rig.stubs import keystone
+from unit import nova_user
 from unit.mistakes import base
 
 _mistake = base.mistake
-
-_USER = keystone.User(
-    '1' * 32,
-    'nova',
-    'secret',
-    keystone.Project('a' * 32, 'service'),
-    ('service',),
-)
 
 
 class CredentialsTestCase(base.MistakeTestCase):
@@ -47,7 +40,7 @@ class CredentialsTestCase(base.MistakeTestCase):
         self.server = self.useFixture(wsgi_server.WsgiServer())
         self.keystone = self.server.mount(
             '/identity',
-            keystone.Keystone(f'{self.server.url}/identity', [_USER]),
+            keystone.Keystone(f'{self.server.url}/identity', [nova_user.NOVA]),
         )
         self.addCleanup(nova_conf.forget_credentials)
 
@@ -57,7 +50,7 @@ class CredentialsTestCase(base.MistakeTestCase):
             **{
                 name: value
                 for name, value in {
-                    **nova_conf.credentials(self.keystone, _USER),
+                    **nova_conf.credentials(self.keystone, nova_user.NOVA),
                     'endpoint_override': f'{self.server.url}/accelerator',
                     # No one waits for the tests.
                     'status_code_retries': '0',
@@ -75,8 +68,8 @@ class CredentialsTestCase(base.MistakeTestCase):
         )
         error = self.assertRaises(exceptions.ServiceUnavailable, api.bindings)
         self.assertNotIn('compute-1', error.public)
-        self.assertNotIn(_USER.name, error.public)
-        self.assertNotIn(_USER.password, str(error))
+        self.assertNotIn(nova_user.NOVA.name, error.public)
+        self.assertNotIn(nova_user.NOVA.password, str(error))
         return str(error)
 
 

@@ -51,20 +51,27 @@ class DrainTestCase(base.CommandTestCase):
             self.nova.adapter, self.api.adapter, 'compute-1'
         )
 
-    def boot(self, name: str, **fields: Any) -> simulated_nova.Server:
-        """A server with the next FPGA of the first host."""
-        bus = len(self.nova.servers)
-        uuid = uuidutils.generate_uuid()
+    def acquire(
+        self, host: reports.SimulatedHost, bus: int
+    ) -> host_arqs.AcquireRequest:
+        """Let another server have an FPGA of a host."""
         request = host_arqs.AcquireRequest(
-            instance_uuid=uuid,
-            hostname='compute-1',
+            instance_uuid=uuidutils.generate_uuid(),
+            hostname=host.hostname,
             role='active',
             attempt=1,
             project_id='a' * 32,
             device_profile_name='gold',
-            allocations=(self.host.allocated(bus),),
+            allocations=(host.allocated(bus),),
         )
         host_arqs.acquire(request)
+        return request
+
+    def boot(self, name: str, **fields: Any) -> simulated_nova.Server:
+        """A server with the next FPGA of the first host."""
+        bus = len(self.nova.servers)
+        request = self.acquire(self.host, bus)
+        uuid = request.instance_uuid
         made = simulated_nova.Server(
             uuid,
             name,
@@ -77,17 +84,7 @@ class DrainTestCase(base.CommandTestCase):
     def fill_others(self) -> None:
         """Let no other host have a free unit."""
         for bus in range(4):
-            host_arqs.acquire(
-                host_arqs.AcquireRequest(
-                    instance_uuid=uuidutils.generate_uuid(),
-                    hostname='compute-2',
-                    role='active',
-                    attempt=1,
-                    project_id='a' * 32,
-                    device_profile_name='gold',
-                    allocations=(self.other.allocated(bus),),
-                )
-            )
+            self.acquire(self.other, bus)
 
 
 #: What an attempt to migrate a whole function live ends with.

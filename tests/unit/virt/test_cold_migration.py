@@ -14,19 +14,17 @@ import contextlib
 import types
 
 from nova import exception
-from nova.compute import provider_tree as nova_tree
 from nova.compute import task_states
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model import naming
 from nova_accel.virt import cold_migration
 from nova_accel.virt import server_request
+from unit.virt import mixin_case
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
-NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
-PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
+NODE, PROVIDER = mixin_case.NODE, mixin_case.PROVIDER
 ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
 
 
@@ -122,17 +120,9 @@ class Driver(cold_migration.MigrationMixin, OtherMixin):
     pass
 
 
-class TestMigrationMixin(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.driver = Driver()
-        self.accelerators = self.driver._accelerators = Accelerators()
-        self.driver.os_acc = self.accelerators
-        self.attachments = self.accelerators.attachments
-        tree = self.driver.provider_tree = nova_tree.ProviderTree()
-        tree.new_root('here', NODE)
-        tree.new_child('here_accel_gpu', 'here', PROVIDER)
-        tree.add_traits(PROVIDER, naming.OWNERSHIP_TRAIT)
+class TestMigrationMixin(mixin_case.MixinTestCase):
+    driver_class = Driver
+    accelerators_class = Accelerators
 
     def hold(self, **held):
         self.attachments.roles = {

@@ -17,27 +17,24 @@ import types
 import fixtures
 from nova import context as nova_context
 from nova import exception
-from nova.compute import provider_tree as nova_tree
 from nova.compute import task_states
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
-import testtools
 
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.virt import driver
 from nova_accel.virt import os_acc
 from nova_accel.virt.fabric import no_fabric
 from rig.stubs import nova_records
+from unit.virt import mixin_case
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
 NOVAS = 'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55'
-NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
-PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
+NODE, PROVIDER = mixin_case.NODE, mixin_case.PROVIDER
 
 FUNCTION = '0000:81:00.1'
 PORTS = [{'profile': {'arq_uuid': 'arq', 'pci_slot': FUNCTION}}]
@@ -326,11 +323,12 @@ class Driver(driver.AcceleratorMixin, NovaDriver):
     pass
 
 
-class DriverTestCase(testtools.TestCase):
+class DriverTestCase(mixin_case.MixinTestCase):
+    driver_class = Driver
+    accelerators_class = Accelerators
+
     def setUp(self):
         super().setUp()
-        self.driver = Driver()
-        self.accelerators = self.driver._accelerators = Accelerators()
         self.programmer = Programmer()
         self.driver.os_acc = os_acc.OsAcc(
             'here',
@@ -342,10 +340,6 @@ class DriverTestCase(testtools.TestCase):
             Cells(),
             no_fabric.NoFabric(),
         )
-        tree = self.driver.provider_tree = nova_tree.ProviderTree()
-        tree.new_root('here', NODE)
-        tree.new_child('here_accel_gpu', 'here', PROVIDER)
-        tree.add_traits(PROVIDER, naming.OWNERSHIP_TRAIT)
 
     @property
     def is_held(self):

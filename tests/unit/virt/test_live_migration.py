@@ -14,18 +14,15 @@ import types
 
 from nova import exception
 from nova import objects
-from nova.compute import provider_tree as nova_tree
-import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.virt import live_migration
+from unit.virt import mixin_case
 
-NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
-PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
+NODE, PROVIDER = mixin_case.NODE, mixin_case.PROVIDER
 ACTIVE, INCOMING = arq_types.Role.ACTIVE, arq_types.Role.INCOMING
 
 
@@ -159,17 +156,9 @@ class Driver(live_migration.LiveMigrationMixin, NovasDriver):
     pass
 
 
-class LiveMigrationMixinTestCase(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.driver = Driver()
-        self.accelerators = self.driver._accelerators = Accelerators()
-        self.driver.os_acc = self.accelerators
-        self.attachments = self.accelerators.attachments
-        tree = self.driver.provider_tree = nova_tree.ProviderTree()
-        tree.new_root('here', NODE)
-        tree.new_child('here_accel_gpu', 'here', PROVIDER)
-        tree.add_traits(PROVIDER, naming.OWNERSHIP_TRAIT)
+class LiveMigrationMixinTestCase(mixin_case.MixinTestCase):
+    driver_class = Driver
+    accelerators_class = Accelerators
 
     def call(self, method, instance=None):
         return getattr(self.driver, method)(None, instance or an_instance())

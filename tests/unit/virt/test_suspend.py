@@ -15,7 +15,6 @@ import types
 
 from nova import exception
 from nova.compute import power_state
-import testtools
 
 from nova_accel import exceptions
 from nova_accel.host import nvidia_smi
@@ -24,6 +23,7 @@ from nova_accel.model import pci_address
 from nova_accel.virt import hot_plug
 from nova_accel.virt import suspend
 from nova_accel.virt.fabric import no_fabric
+from unit.virt import mixin_case
 
 GPU = pci_address.PciAddress(0, 0x81, 0, 0)
 ARQ = types.SimpleNamespace(handle=attach_handle.AttachHandle('uuid', GPU))
@@ -114,12 +114,12 @@ class Driver(suspend.SuspendMixin, NovaDriver):
     pass
 
 
-class TestSuspendMixin(testtools.TestCase):
+class TestSuspendMixin(mixin_case.MixinTestCase):
+    driver_class = Driver
+    accelerators_class = Accelerators
+
     def setUp(self):
         super().setUp()
-        self.driver = Driver()
-        self.accelerators = self.driver._accelerators = Accelerators()
-        self.driver.os_acc = self.accelerators
         self.driver._resuming = set()
         self.is_kept_away = False
         self.patch(nvidia_smi, 'kept_away', self.kept_away)

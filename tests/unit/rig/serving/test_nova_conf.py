@@ -16,15 +16,7 @@ import fixtures
 import testtools
 
 from rig.serving import nova_conf
-from rig.stubs import keystone
-
-NOVA = keystone.User(
-    '3' * 32,
-    'nova',
-    'secret',
-    keystone.Project('b' * 32, 'service'),
-    ('service',),
-)
+from unit import nova_user
 
 
 class TestNovaConf(testtools.TestCase):
@@ -52,7 +44,9 @@ class TestNovaConf(testtools.TestCase):
         )
 
     def test_nothing_of_nova_is_switched_off(self) -> None:
-        sections = nova_conf.sections('http://ks', NOVA, '/state', ['A', 'B'])
+        sections = nova_conf.sections(
+            'http://ks', nova_user.NOVA, '/state', ['A', 'B']
+        )
         scheduler = sections['filter_scheduler']
         self.assertEqual('A,B,AcceleratorFilter', scheduler['enabled_filters'])
         self.assertIn(

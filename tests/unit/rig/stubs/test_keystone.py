@@ -39,6 +39,14 @@ class TestKeystone(testtools.TestCase):
         request = webob.Request.blank(path, method=method, **kwargs)
         return request.get_response(self.keystone)
 
+    def ask_about(self, method: str, own: str, subject: str) -> webob.Response:
+        """What whoever has a token hears about a token."""
+        return self.ask(
+            method,
+            '/v3/auth/tokens',
+            headers={'X-Auth-Token': own, 'X-Subject-Token': subject},
+        )
+
     def log_in(
         self,
         password: str = 'secret',
@@ -137,41 +145,18 @@ class TestKeystone(testtools.TestCase):
                 'GET', '/v3/auth/tokens', headers={'X-Subject-Token': token}
             ).status_int,
         )
-        self.assertEqual(
-            404,
-            self.ask(
-                'GET',
-                '/v3/auth/tokens',
-                headers={'X-Auth-Token': token, 'X-Subject-Token': 'no'},
-            ).status_int,
-        )
+        self.assertEqual(404, self.ask_about('GET', token, 'no').status_int)
 
     def test_revoked_token_is_unknown(self) -> None:
         token, other = (self.keystone.issue(DEMO) for _ in range(2))
         self.assertEqual(
-            204,
-            self.ask(
-                'DELETE',
-                '/v3/auth/tokens',
-                headers={'X-Auth-Token': token, 'X-Subject-Token': token},
-            ).status_int,
+            204, self.ask_about('DELETE', token, token).status_int
         )
-        self.assertEqual(
-            404,
-            self.ask(
-                'GET',
-                '/v3/auth/tokens',
-                headers={'X-Auth-Token': other, 'X-Subject-Token': token},
-            ).status_int,
-        )
+        self.assertEqual(404, self.ask_about('GET', other, token).status_int)
 
     def test_issue_with_other_roles(self) -> None:
         token = self.keystone.issue(DEMO, ['reader'])
-        seen = self.ask(
-            'GET',
-            '/v3/auth/tokens',
-            headers={'X-Auth-Token': token, 'X-Subject-Token': token},
-        )
+        seen = self.ask_about('GET', token, token)
         self.assertEqual(
             ['reader'], [role['name'] for role in seen.json['token']['roles']]
         )

@@ -174,31 +174,26 @@ class TestUsers(testtools.TestCase):
                     self.refused(instance=instance, is_stopped=True),
                 )
 
+    def check_own(self, is_stopped):
+        self.users.check_free(
+            self.target_of('region0'),
+            programming_record.Asker('project', 'user', ONE),
+            is_stopped,
+        )
+
     def test_ones_own(self):
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
         self.assertIn('stop the server first', self.refused(instance=ONE))
         self.servers[ONE] = programming_record.Holder(
             'project', is_stopped=True
         )
-        self.users.check_free(
-            self.target_of('region0'),
-            programming_record.Asker('project', 'user', ONE),
-            False,
-        )
+        self.check_own(is_stopped=False)
         self.servers[ONE] = programming_record.Holder(
             'project', is_stopped=False
         )
-        self.users.check_free(
-            self.target_of('region0'),
-            programming_record.Asker('project', 'user', ONE),
-            True,
-        )
+        self.check_own(is_stopped=True)
         self.host.card.programs_under_guest = True
-        self.users.check_free(
-            self.target_of('region0'),
-            programming_record.Asker('project', 'user', ONE),
-            False,
-        )
+        self.check_own(is_stopped=False)
         self.assertIn(
             'a server has region0',
             self.refused(instance=ONE, is_stopped=True, is_shell=True),
@@ -213,11 +208,7 @@ class TestUsers(testtools.TestCase):
         self.host.guests.live = {ONE}
         self.assertIn('stop the server first', self.refused(instance=ONE))
         self.host.guests.live = {TWO}
-        self.users.check_free(
-            self.target_of('region0'),
-            programming_record.Asker('project', 'user', ONE),
-            False,
-        )
+        self.check_own(is_stopped=False)
 
     def test_what_nova_says_is_anothers(self):
         """Whatever the API, or who is on the message bus, says."""

@@ -18,6 +18,17 @@ from typing import Any
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 
+_QAT = {'type': 'QAT', 'product_id': '37c9', 'vendor': 'v', 'product': 'p'}
+
+_VGPU_CARD = {
+    'type': 'VGPU',
+    'vendor_id': '10de',
+    'product_id': '1db4',
+    'vendor': 'NVIDIA',
+    'product': 'V100',
+    'driver': 'mdev',
+}
+
 
 def fpga(
     bus: int, deployables: Iterable[hardware.Deployable] = (), **facts: Any
@@ -43,33 +54,11 @@ def qat(
     bus: int, deployables: Iterable[hardware.Deployable] = (), **facts: Any
 ) -> hardware.Device:
     """As :func:`fpga`, a QAT of a vendor that no catalogue has."""
-    return fpga(
-        bus,
-        deployables,
-        **{
-            'type': 'QAT',
-            'product_id': '37c9',
-            'vendor': 'v',
-            'product': 'p',
-            **facts,
-        },
-    )
+    return fpga(bus, deployables, **{**_QAT, **facts})
 
 
 def vgpu_card(
     bus: int, deployables: Iterable[hardware.Deployable] = (), **facts: Any
 ) -> hardware.Device:
     """As :func:`fpga`, a card of NVIDIA whose units are mediated devices."""
-    return fpga(
-        bus,
-        deployables,
-        **{
-            'type': 'VGPU',
-            'vendor_id': '10de',
-            'product_id': '1db4',
-            'vendor': 'NVIDIA',
-            'product': 'V100',
-            'driver': 'mdev',
-            **facts,
-        },
-    )
+    return fpga(bus, deployables, **{**_VGPU_CARD, **facts})

@@ -19,6 +19,7 @@ from nova.tests.fixtures import cyborg as nova_cyborg
 import webob
 
 from nova_accel.model import attach_handle
+from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
@@ -117,6 +118,7 @@ class Cyborg(fixtures.Fixture):
                 'node_uuid': node_uuid,
                 'service_host': hostname,
                 'digest': f'{len(devices)} devices',
+                'contract': host_contract.NEWEST,
                 'devices': devices,
             },
         )

@@ -14,7 +14,7 @@ import dataclasses
 
 import testscenarios
 
-from db import test_cleaning
+from db import test_cleaning_results
 from nova_accel.db import cleaning_results
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
@@ -25,11 +25,11 @@ from rig import capacity
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
-HOST = test_cleaning.HOST
-WITHOUT = test_cleaning.WITHOUT
+HOST = test_cleaning_results.HOST
+WITHOUT = test_cleaning_results.WITHOUT
 
 
-class TestGiveBack(test_cleaning.CleaningTestCase):
+class TestGiveBack(test_cleaning_results.CleaningTestCase):
     scenarios = database.SCENARIOS
 
     def test_by_the_host(self) -> None:

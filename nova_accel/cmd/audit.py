@@ -170,7 +170,7 @@ def _check(
     of_host: host.HostRow,
     server: nova_server.Server | None,
 ) -> Iterator[AuditRow]:
-    """What is wrong with a binding, if anything is."""
+    """A row for each fault of a binding."""
     role = None if found['role'] is None else arq_types.Role(found['role'])
     why = binding_repairs.why_unneeded(role, server, of_host['service_host'])
     cure = _DELETE

@@ -37,7 +37,7 @@ from nova_accel.model import naming
 # jsonschema uses Python's re, whose $ accepts a newline at the end.
 _ID = r'^[0-9a-f]{4}\Z'
 
-# Of a product, or of a board that shares its product id with others.
+# The key of a product, or of a board that shares its product id with others.
 _PRODUCT = r'^[0-9a-f]{4}(/[0-9a-f]{4}:[0-9a-f]{4})?\Z'
 
 _NAME = {'type': 'string', 'minLength': 1}

@@ -180,7 +180,7 @@ class NvidiaVfioDriver(base.Driver):
             handle.vgpu_type is not None
             and vgpus.current(handle.address) == handle.vgpu_type
         ):
-            # Whoever has set them: the next guest's vGPU is another one.
+            # The next guest's vGPU is another one: they go, whoever set them.
             vgpus.set_parameters(handle.address, '')
             vgpus.set_type(handle.address, vfio_vgpu.NO_TYPE)
 

@@ -209,7 +209,7 @@ class NvmeController:
     def _all_formats(
         self,
     ) -> dict['NvmeController', dict[int, tuple[int, int]]]:
-        """What each of the drive's controllers has, this one first."""
+        """The namespaces of each controller of the drive, this one first."""
         return {each: each._formats() for each in (self, *self._others)}
 
     def _formats(self) -> dict[int, tuple[int, int]]:

@@ -15,7 +15,7 @@
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 
-#: What names a drive: the NQN of some is the same for all of their kind.
+#: They name a drive: the NQN of some is the same for all of their kind.
 DRIVE = ('subsysnqn', 'model', 'serial')
 
 

@@ -41,7 +41,7 @@ class ClassMembers:
     def of(
         self, address: pci_address.PciAddress, class_: str
     ) -> tuple[pathlib.Path, ...]:
-        """Those of a function: a disk with several paths is in each.
+        """The members of a function: a disk with several paths is in each.
 
         :param class_: such as ``block``
         :raises OSError: the class cannot be listed, and the function may have
@@ -99,7 +99,7 @@ def _fail(error: OSError) -> None:
 
 
 def names(directory: pathlib.Path) -> list[str]:
-    """What a directory has, nothing if it does not exist.
+    """The names in a directory, none if it does not exist.
 
     :raises OSError: it cannot be listed.
     """

@@ -30,7 +30,7 @@ from nova_accel.model import bounds
 
 
 class Kind(enum.StrEnum):
-    """What hosts find, the kinds that matter most first."""
+    """The kind of a finding; the kinds that matter most come first."""
 
     #: Nova says that a server runs, and libvirt has no guest of it.
     GUEST_GONE = 'guest_gone'

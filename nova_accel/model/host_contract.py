@@ -27,7 +27,7 @@ from typing import Any
 #: The contract of the first release.
 FIRST = 1
 
-#: What a host sends: its report, and a request for accelerators.
+#: A host sends its report, and a request for accelerators.
 REPORT = 'report'
 REQUEST = 'request'
 

@@ -139,7 +139,7 @@ def _others(found: Drive) -> Iterator[Drive]:
 
 
 def _subsystem(found: Drive) -> tuple[str, str] | None:
-    """What names the drive, None if it does not say."""
+    """The names of the drive, None if it does not say them."""
     try:
         nqn = _text(_directory(found.address, found.name) / 'subsysnqn')
     except FileNotFoundError:

@@ -109,7 +109,7 @@ def write_below(
 
 
 def _content(attribute: str, value: str) -> str:
-    """What is written.
+    """The text that is written.
 
     :raises ValueError: the attribute has no such values.
     """

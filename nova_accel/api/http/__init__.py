@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the rooms of the API share of a request, its caller and its answer."""
+"""A request, its caller and its answer, as the rooms of the API share them."""

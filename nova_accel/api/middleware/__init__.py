@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a request passes before the application: the filters of WSGI."""
+"""The WSGI filters that a request passes before the application."""

@@ -55,7 +55,7 @@ def of(
 ) -> Subsystem | None:
     """The board of a function, None if it does not say.
 
-    A virtual function has ids of its own. That of an N6001 has its card's,
+    A virtual function has ids of its own. The one of an N6001 has its card's,
     that of an A2 has no product. One that lacks an id is on its card's board.
 
     :param of_card: for a virtual function, the board of its physical one

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a host publishes: its resource providers, and what they count."""
+"""The resource providers that a host publishes, and their numbers."""

@@ -40,7 +40,7 @@ class UnitState(enum.StrEnum):
 
 
 class Meaning(NamedTuple):
-    """What a state means.
+    """The meaning of a state.
 
     A unit is in it if all fields of its condition named ``bad`` differ from
     those of :data:`GOOD`. ``text`` is for administrators, with fields of the

@@ -84,7 +84,7 @@ class Attachments:
     def hold(self, intent: intents.Intent) -> None:
         """Hold ARQs for an instance, see :mod:`.intents` for the ways.
 
-        What the API has listed is held only if the journal has nothing.
+        ARQs that the API has listed are held only if the journal has none.
 
         :raises Conflict: another instance of this host has a device of it.
         :raises AcceleratorError: the instance holds no more than before.

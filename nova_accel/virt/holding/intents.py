@@ -51,7 +51,7 @@ _TIMES = 2
 
 @dataclasses.dataclass(frozen=True)
 class Intent:
-    """What an instance is to hold on this host in a role.
+    """The ARQs that an instance is to hold on this host in a role.
 
     ``ask`` asks the API with a journal entry, which has the number of the
     attempt and what the instance holds until then. It returns what the

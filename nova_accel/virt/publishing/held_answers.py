@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What drivers have said of devices that instances hold, kept on disk.
+"""The last answers of drivers about devices that instances hold, on disk.
 
 A driver sees less of a device while a guest has it: no types of the regions of
 an FPGA, no drive behind a controller. A restart must not lose what was known.

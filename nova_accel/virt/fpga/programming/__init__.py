@@ -9,4 +9,4 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Who has regions of FPGAs programmed, with what, and when."""
+"""The programming of regions of FPGAs: by whom, with what, and when."""

@@ -37,7 +37,7 @@ class OurGroup(nova_request_spec.RequestGroup):
         not have it.
     """
 
-    to_group: device_profile.Group | None = None
+    asked: device_profile.Group | None = None
 
     def __init__(self, context: Any = None, **fields: Any) -> None:
         # Nova's own sets all other fields, too, which takes most of its time.

@@ -32,6 +32,7 @@ from nova_accel import exceptions
 from nova_accel.db import bitstream_demand
 from nova_accel.db import free_units
 from nova_accel.db.sql import engine
+from nova_accel.db.sql import time_limits
 from nova_accel.model.fpga import bitstream_stock
 from nova_accel.model.units import known_units
 
@@ -129,7 +130,9 @@ class KnownStock:
     def _read(self, now: float) -> None:
         before = self._since if now < self._all_by else None
         # All of a large cloud may take longer than others should wait.
-        with contextlib.nullcontext() if before is None else engine.brief():
+        with (
+            contextlib.nullcontext() if before is None else time_limits.brief()
+        ):
             changes = free_units.read(before)
         self._since = changes.at
         if before is None:
@@ -152,7 +155,7 @@ class KnownStock:
     def _read_demand(self) -> None:
         """It matters only where regions could be programmed anew."""
         idle = self._known.idle_regions()
-        with engine.brief():
+        with time_limits.brief():
             demand = bitstream_demand.read() if idle else {}
         self._known.demand = bitstream_stock.missed(demand, idle)
 

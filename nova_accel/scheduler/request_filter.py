@@ -35,7 +35,7 @@ from sqlalchemy import exc as sa_exc
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db.sql import engine
+from nova_accel.db.sql import time_limits
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
@@ -171,7 +171,7 @@ def _merge(
 
 def _load(name: str) -> tuple[device_profile.Group, ...]:
     try:
-        with engine.brief():
+        with time_limits.brief():
             groups = device_profile_db.stored_groups(name)
     except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
         LOG.exception('No answer from the database of accelerators')

@@ -179,11 +179,6 @@ def _prepare(limits_of: time_limits.Limits, engine: sa.Engine) -> None:
     engine.dispose()
 
 
-def brief() -> contextlib.AbstractContextManager[None]:
-    """Let the transactions of the body wait as long as nova-scheduler may."""
-    return time_limits.brief()
-
-
 def forget() -> None:
     """Close all connections; the next use reads the configuration again."""
     for made in (manager, brief_manager):

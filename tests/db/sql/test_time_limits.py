@@ -28,6 +28,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
+from nova_accel.db.sql import time_limits
 from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios
@@ -161,7 +162,7 @@ class TestFrozen(LimitsTestCase):
 
     @staticmethod
     def read_briefly() -> None:
-        with engine.brief():
+        with time_limits.brief():
             device_profile.get_all()
 
     def test_one_that_was_idle(self) -> None:

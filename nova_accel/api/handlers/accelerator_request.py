@@ -179,13 +179,13 @@ def create_arqs(req: webob.Request) -> webob.Response:
 
 def patch_arqs(req: webob.Request) -> webob.Response:
     """Bind all the ARQs of the body, or unbind them all."""
-    request.authorize(req, refusal=_NOVA_ONLY)
-    return _patch(req, request.json_body(req))
+    context = request.authorize(req, refusal=_NOVA_ONLY)
+    return _patch(req, context, request.json_body(req))
 
 
 def patch_arq(req: webob.Request) -> webob.Response:
     """The same for one ARQ: openstacksdk has its uuid in the path, too."""
-    request.authorize(req, refusal=_NOVA_ONLY)
+    context = request.authorize(req, refusal=_NOVA_ONLY)
     uuid = request.path_uuid(req, 'uuid')
     patches = request.json_body(req)
     for patched in patches:
@@ -193,13 +193,14 @@ def patch_arq(req: webob.Request) -> webob.Response:
             raise exceptions.InvalidRequest(
                 f'The body has ARQ {patched}, the path has {uuid}'
             )
-    return _patch(req, patches)
+    return _patch(req, context, patches)
 
 
 def _patch(
-    req: webob.Request, patches: Mapping[str, arq_patch.Operations]
+    req: webob.Request,
+    context: caller.Caller,
+    patches: Mapping[str, arq_patch.Operations],
 ) -> webob.Response:
-    context = request.context(req)
     try:
         if arq_patch.is_unbinding(patches):
             with arq_notification.unbinding(

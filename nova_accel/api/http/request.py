@@ -44,11 +44,6 @@ _NUMBER = re.compile('[0-9]{1,10}')
 _MAX_TOLD = 300
 
 
-def context(request: webob.Request) -> caller.Caller:
-    """The caller, as a filter has found out: Nova's own is as good."""
-    return caller.of(request.environ)
-
-
 def authorize(
     request: webob.Request, refusal: str | None = None
 ) -> caller.Caller:
@@ -62,7 +57,7 @@ def authorize(
     :raises InvalidRequest: the path names what cannot be a host.
     :raises HTTPForbidden: the policy says no.
     """
-    asker = context(request)
+    asker = caller.of(request.environ)
     matched = route.of(request)
     if matched.rule is None:
         raise TypeError(

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Bitstreams: which one is asked for, and whether one fits a region.
+"""Bitstreams: which one is asked for, and what an image says of one.
 
 A bitstream is an image in Glance. Its properties describe it, under Cyborg's
 names: ``vendor``, ``board``, ``shell_id``, ``region_uuid``, ``function_uuid``,
@@ -27,7 +27,6 @@ from typing import Any
 import uuid
 
 from nova_accel import exceptions
-from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.model.devices import stated_properties
 from nova_accel.model.profiles import device_profile
@@ -172,7 +171,7 @@ def from_image(
     :raises BitstreamRefused: a property has a value that is not allowed; the
         text names the image, the property and the cure.
     """
-    image_id = _canonical(str(image['id']))
+    image_id = canonical(str(image['id']))
     stated = stated_properties.Stated(image_id, image.get('properties') or {})
     hash_value = image.get('os_hash_value')
     provides_shell_id = stated.text('provides_shell_id')
@@ -201,9 +200,7 @@ def from_image(
             stated.text('img_signature_key_type'),
             stated.text('img_signature_certificate_uuid'),
         ),
-        provides_shell_id=(
-            provides_shell_id and _canonical(provides_shell_id)
-        ),
+        provides_shell_id=(provides_shell_id and canonical(provides_shell_id)),
         owner=(
             None
             if image.get('is_public') is True or owner in operator_projects
@@ -227,71 +224,9 @@ def _signature(*parts: str | None) -> Signature | None:
     return Signature(*parts) if any(parts) else None
 
 
-def _canonical(text: str) -> str:
+def canonical(text: str) -> str:
+    """A uuid in its canonical form; any other text as it is."""
     try:
         return str(uuid.UUID(text.strip()))
     except ValueError:
         return text.strip()
-
-
-def misfits(
-    bitstream: Bitstream,
-    device: hardware.Device,
-    region: programmable.Region,
-) -> list[str]:
-    """Why a bitstream may not be loaded into a region; nothing if it may.
-
-    A region with a known type takes only bitstreams for that type. Whatever
-    else an image states must agree with the device; what it does not state is
-    not checked. A shell, however, must state its vendor and board. Upper and
-    lower case are the same.
-    """
-    found = list(_shell_misfits(bitstream, region))
-    if bitstream.status != 'active':
-        found.append(f'its status is {bitstream.status}, not active')
-    if region.type_uuid is not None and bitstream.region_uuid is None:
-        found.append(
-            'it has no region_uuid, and the type of '
-            f'{region.name} is {region.type_uuid}'
-        )
-    for name, stated, actual in (
-        (
-            'region_uuid',
-            bitstream.region_uuid,
-            [region.type_uuid and _canonical(region.type_uuid)],
-        ),
-        ('vendor', bitstream.vendor, _ids(device.vendor, device.vendor_id)),
-        ('board', bitstream.board, _ids(device.product, device.product_id)),
-        ('shell_id', bitstream.shell_id, [region.shell_id]),
-    ):
-        if stated is None:
-            continue
-        known = [value for value in actual if value is not None]
-        if stated.casefold() not in (value.casefold() for value in known):
-            found.append(
-                f'its {name} is {stated}, that of {region.name} is '
-                f'{known[0] if known else "not known"}'
-            )
-    return found
-
-
-def _shell_misfits(
-    bitstream: Bitstream, region: programmable.Region
-) -> Iterator[str]:
-    if bitstream.provides_shell_id is None:
-        if region.is_shell:
-            yield 'it has no provides_shell_id: it is no shell'
-        return
-    if not region.is_shell:
-        yield 'it is a shell, not for a region'
-    for name, stated in (
-        ('vendor', bitstream.vendor),
-        ('board', bitstream.board),
-    ):
-        if stated is None:
-            yield f'it is a shell and has no {name}'
-
-
-def _ids(name: str, pci_id: str) -> list[str]:
-    """The names by which an image may state a vendor or product."""
-    return [name, pci_id, f'0x{pci_id}']

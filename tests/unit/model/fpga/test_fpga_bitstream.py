@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import dataclasses
 import uuid
 
 import hypothesis
@@ -20,24 +19,11 @@ from nova_accel import exceptions
 from nova_accel.model.devices import programmable
 from nova_accel.model.devices import stated_properties
 from nova_accel.model.fpga import fpga_bitstream
-from rig import sample_devices
 from unit.model import hostile_metadata
 
 IMAGE = '0b955a5b-f5dd-49d0-8c4f-28729427d303'
 FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
-
-CARD = sample_devices.fpga(0x81, product='PAC Arria10')
-REGION = programmable.Region('region1', REGION_TYPE, 'Shell-2.1')
-FITTING = fpga_bitstream.Bitstream(
-    IMAGE,
-    'matrix',
-    10,
-    vendor='intel',
-    board='pac arria10',
-    shell_id='shell-2.1',
-    region_uuid=REGION_TYPE,
-)
 
 
 class TestWanted(testtools.TestCase):
@@ -120,8 +106,10 @@ class TestWanted(testtools.TestCase):
             )
 
     def test_is_met_by(self):
-        found = dataclasses.replace(
-            FITTING,
+        found = fpga_bitstream.Bitstream(
+            IMAGE,
+            'matrix',
+            10,
             function_uuids=(REGION_TYPE, FUNCTION),
             function_name='matrix',
         )
@@ -336,111 +324,4 @@ class TestFromCircuit(testtools.TestCase):
                     IMAGE, IMAGE, 0, function_uuids=(FUNCTION,), owner=owner
                 ),
                 found,
-            )
-
-
-class TestMisfits(testtools.TestCase):
-    def misfits(self, **changes):
-        return fpga_bitstream.misfits(
-            dataclasses.replace(FITTING, **changes), CARD, REGION
-        )
-
-    def test_fits(self):
-        self.assertEqual([], self.misfits())
-        self.assertEqual([], self.misfits(vendor='8086', board='0x09C4'))
-        self.assertEqual(
-            [], self.misfits(vendor=None, board=None, shell_id=None)
-        )
-
-    def test_a_shell(self):
-        shell = programmable.Region(
-            programmable.SHELL, shell_id='base', is_shell=True
-        )
-
-        def misfits(**changes):
-            return ', '.join(
-                fpga_bitstream.misfits(
-                    dataclasses.replace(
-                        FITTING,
-                        **{
-                            'region_uuid': None,
-                            'shell_id': 'base',
-                            'provides_shell_id': 'new',
-                            **changes,
-                        },
-                    ),
-                    CARD,
-                    shell,
-                )
-            )
-
-        self.assertEqual('', misfits())
-        self.assertEqual('', misfits(shell_id=None))
-        self.assertIn('no shell', misfits(provides_shell_id=None))
-        self.assertIn('shell_id is other', misfits(shell_id='other'))
-        self.assertIn('has no vendor', misfits(vendor=None))
-        self.assertIn('has no board', misfits(board=None))
-        self.assertIn('its board is', misfits(board='other'))
-        # Nor is it for a region, whoever asks for it.
-        self.assertIn(
-            'it is a shell, not for a region',
-            self.misfits(provides_shell_id='new'),
-        )
-
-    def test_each(self):
-        for name, value, actual in (
-            ('region_uuid', FUNCTION, REGION_TYPE),
-            ('vendor', 'Xilinx', 'Intel'),
-            ('board', 'U250', 'PAC'),
-            ('shell_id', 'shell-2', 'Shell-2.1'),
-        ):
-            (why,) = self.misfits(**{name: value})
-            for text in (f'its {name} is {value}', actual, 'region1'):
-                self.assertIn(text, why)
-            # Tenants read it.
-            self.assertNotIn('0000:81:00.0', why)
-
-    def test_all(self):
-        self.assertEqual(
-            5,
-            len(
-                self.misfits(
-                    region_uuid=FUNCTION,
-                    vendor='a',
-                    board='b',
-                    shell_id='c',
-                    status='deactivated',
-                )
-            ),
-        )
-
-    def test_a_typed_region_wants_its_type(self):
-        (why,) = self.misfits(region_uuid=None)
-        self.assertIn('it has no region_uuid', why)
-        self.assertIn(REGION_TYPE, why)
-
-    def test_a_region_that_says_nothing(self):
-        """What is stated and cannot be compared does not fit."""
-        silent = programmable.Region('region1')
-        self.assertEqual(
-            ['its region_uuid', 'its shell_id'],
-            [
-                why.partition(' is ')[0]
-                for why in fpga_bitstream.misfits(FITTING, CARD, silent)
-            ],
-        )
-        self.assertEqual(
-            [],
-            fpga_bitstream.misfits(
-                dataclasses.replace(FITTING, region_uuid=None, shell_id=None),
-                CARD,
-                silent,
-            ),
-        )
-
-    def test_the_regions_type_in_another_spelling(self):
-        for spelled in (REGION_TYPE.upper(), REGION_TYPE.replace('-', '')):
-            shouted = programmable.Region('region1', spelled, 'SHELL-2.1')
-            self.assertEqual(
-                [], fpga_bitstream.misfits(FITTING, CARD, shouted)
             )

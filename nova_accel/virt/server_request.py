@@ -27,7 +27,7 @@ from typing import NamedTuple
 from nova import objects
 from nova import utils
 
-from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import region_request
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import extra_specs
 
@@ -131,7 +131,7 @@ def of_os_acc(
     """
     properties = image.get('properties') or {}
     to_program = extra_specs.programming(specs)
-    fpga_bitstream.read_wanted(to_program, properties)
+    region_request.read_wanted(to_program, properties)
     return objects.Instance(
         uuid=info['uuid'],
         project_id=info['project_id'],

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Bitstreams: which one is asked for, and what an image says of one.
+"""Bitstreams: how one is asked for, and what an image says of one.
 
 A bitstream is an image in Glance. Its properties describe it, under Cyborg's
 names: ``vendor``, ``board``, ``shell_id``, ``region_uuid``, ``function_uuid``,
@@ -20,23 +20,16 @@ there, see :mod:`nova_accel.model.devices.stated_properties`.
 """
 
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 from typing import Any
 import uuid
 
-from nova_accel import exceptions
 from nova_accel.model.devices import programmable
 from nova_accel.model.devices import stated_properties
-from nova_accel.model.profiles import device_profile
 
 #: The tag of images that are bitstreams.
 TAG = 'FPGA'
-
-#: The namespace of the keys in a group, and in the properties of the image
-#: that a server boots from.
-_PREFIX = 'accel:'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,51 +58,6 @@ class WantedBitstream:
         if self.function_id is not None:
             return self.function_id in bitstream.function_uuids
         return bitstream.function_name == self.function_name
-
-
-def read_wanted(
-    group_properties: Mapping[str, str],
-    image_properties: Mapping[str, Any] | None = None,
-) -> WantedBitstream | None:
-    """The bitstream that a group or a server's image asks for.
-
-    :param group_properties: the properties of a group, with or without
-        ``accel:`` before their names; other keys are ignored
-    :param image_properties: the properties of the image that the server boots
-        from; only the ones with ``accel:`` count
-    :returns: None if nothing is asked for
-    :raises InvalidDeviceProfile: more than one thing is asked for, or an id is
-        not a uuid.
-    """
-    asked = {
-        (name, device_profile.property_value(name, value))
-        for properties in (
-            {
-                f'{_PREFIX}{key.removeprefix(_PREFIX)}': value
-                for key, value in group_properties.items()
-            },
-            image_properties or {},
-        )
-        for name, value in _set_properties(properties)
-    }
-    if len(asked) > 1:
-        raise exceptions.InvalidDeviceProfile(
-            'the group of the device profile and the image together can ask '
-            'for one bitstream or function only, not '
-            + ' and '.join(
-                f'{_PREFIX}{name}={value}' for name, value in sorted(asked)
-            )
-        )
-    return WantedBitstream(**dict(asked)) if asked else None
-
-
-def _set_properties(
-    properties: Mapping[str, Any],
-) -> Iterator[tuple[str, str]]:
-    for name in sorted(device_profile.PROPERTIES):
-        value = str(properties.get(f'{_PREFIX}{name}') or '').strip()
-        if value:
-            yield name, value
 
 
 @dataclasses.dataclass(frozen=True)

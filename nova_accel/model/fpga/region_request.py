@@ -25,6 +25,11 @@ from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.model.fpga import fpga_bitstream
 from nova_accel.model.fpga import region_contents
+from nova_accel.model.profiles import device_profile
+
+#: The namespace of the keys in a group, and in the properties of the image
+#: that a server boots from.
+_PREFIX = 'accel:'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,14 +106,14 @@ def of(
     requests: dict[tuple[str, str], RegionRequest] = {}
     for arq in arqs:
         if arq.handle.uuid not in places:
-            if fpga_bitstream.read_wanted(arq.group) is not None:
+            if read_wanted(arq.group) is not None:
                 raise exceptions.DeviceError(
                     f'{arq.handle.address} has no region that can be '
                     'programmed'
                 )
             continue
         device, region, deployable = places[arq.handle.uuid]
-        wanted = fpga_bitstream.read_wanted(arq.group, image_properties)
+        wanted = read_wanted(arq.group, image_properties)
         new = RegionRequest(device, region, wanted, {})
         before = requests.get(new.key, new)
         if before.wanted != wanted:
@@ -118,6 +123,51 @@ def of(
             )
         requests[new.key] = before.with_functions(deployable, _functions(arq))
     return list(requests.values())
+
+
+def read_wanted(
+    group_properties: Mapping[str, str],
+    image_properties: Mapping[str, Any] | None = None,
+) -> fpga_bitstream.WantedBitstream | None:
+    """The bitstream that a group or a server's image asks for.
+
+    :param group_properties: the properties of a group, with or without
+        ``accel:`` before their names; other keys are ignored
+    :param image_properties: the properties of the image that the server boots
+        from; only the ones with ``accel:`` count
+    :returns: None if nothing is asked for
+    :raises InvalidDeviceProfile: more than one thing is asked for, or an id is
+        not a uuid.
+    """
+    asked = {
+        (name, device_profile.property_value(name, value))
+        for properties in (
+            {
+                f'{_PREFIX}{key.removeprefix(_PREFIX)}': value
+                for key, value in group_properties.items()
+            },
+            image_properties or {},
+        )
+        for name, value in _set_properties(properties)
+    }
+    if len(asked) > 1:
+        raise exceptions.InvalidDeviceProfile(
+            'the group of the device profile and the image together can ask '
+            'for one bitstream or function only, not '
+            + ' and '.join(
+                f'{_PREFIX}{name}={value}' for name, value in sorted(asked)
+            )
+        )
+    return fpga_bitstream.WantedBitstream(**dict(asked)) if asked else None
+
+
+def _set_properties(
+    properties: Mapping[str, Any],
+) -> Iterator[tuple[str, str]]:
+    for name in sorted(device_profile.PROPERTIES):
+        value = str(properties.get(f'{_PREFIX}{name}') or '').strip()
+        if value:
+            yield name, value
 
 
 def _functions(arq: arq_types.Arq) -> frozenset[str]:

@@ -21,7 +21,7 @@ from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.model import arq_types
-from nova_accel.model.fpga import fpga_bitstream
+from nova_accel.model.fpga import region_request
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.testing import devices
 from nova_accel.virt import guest_cells
@@ -66,7 +66,7 @@ class Programmer:
 
     def start(self, arqs, asker, image_properties, context=None):
         self.wanted += [
-            str(fpga_bitstream.read_wanted(arq.group, image_properties))
+            str(region_request.read_wanted(arq.group, image_properties))
             for arq in arqs
         ]
 

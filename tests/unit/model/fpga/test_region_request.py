@@ -22,6 +22,7 @@ from nova_accel.model.fpga import region_request
 from unit.virt.fpga import fpga_card
 
 IMAGE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 FUNCTIONS = {
     f'trait:{fpga_card.FUNCTION_TRAIT}': 'required',
     'trait:CUSTOM_FUNCTION_X': 'required',
@@ -101,3 +102,73 @@ class TestOf(testtools.TestCase):
             self.assertRaises(
                 exceptions.DeviceError, request.check, known, None
             )
+
+
+class TestReadWanted(testtools.TestCase):
+    def test_one_of_three(self):
+        for name, value, field in (
+            ('bitstream_id', IMAGE, 'bitstream_id'),
+            ('function_id', FUNCTION, 'function_id'),
+            ('function_name', 'Matrix, fast', 'function_name'),
+        ):
+            expected = fpga_bitstream.WantedBitstream(**{field: value})
+            self.assertEqual(
+                expected, region_request.read_wanted({name: value})
+            )
+            self.assertEqual(
+                expected,
+                region_request.read_wanted(
+                    {f'accel:{name}': value, 'resources:FPGA': '1'}
+                ),
+            )
+            self.assertEqual(
+                expected,
+                region_request.read_wanted(
+                    {}, {f'accel:{name}': value, 'os_type': 'linux'}
+                ),
+            )
+
+    def test_nothing(self):
+        self.assertIsNone(region_request.read_wanted({'resources:FPGA': '1'}))
+        self.assertIsNone(
+            region_request.read_wanted(
+                {'bitstream_id': ''}, {'accel:function_name': None}
+            )
+        )
+
+    def test_an_image_has_properties_of_its_own(self):
+        """Only those in the namespace ask for something."""
+        self.assertIsNone(
+            region_request.read_wanted({}, {'function_name': 'guest'})
+        )
+
+    def test_the_same_twice(self):
+        self.assertEqual(
+            fpga_bitstream.WantedBitstream(bitstream_id=IMAGE),
+            region_request.read_wanted(
+                {'bitstream_id': IMAGE.upper()}, {'accel:bitstream_id': IMAGE}
+            ),
+        )
+
+    def test_more_than_one(self):
+        for group, image in (
+            ({'bitstream_id': IMAGE, 'function_id': FUNCTION}, {}),
+            ({'bitstream_id': IMAGE}, {'accel:bitstream_id': FUNCTION}),
+            ({'function_name': 'a'}, {'accel:function_id': FUNCTION}),
+        ):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                region_request.read_wanted,
+                group,
+                image,
+            )
+            self.assertIn('one bitstream or function', str(error))
+
+    def test_no_uuid(self):
+        for name in ('bitstream_id', 'function_id'):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                region_request.read_wanted,
+                {name: '../../etc/passwd'},
+            )
+            self.assertIn(f'accel:{name}', str(error))

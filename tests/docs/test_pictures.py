@@ -70,7 +70,7 @@ class SourcesTest(testtools.TestCase):
         error = self.assertRaises(
             ValueError, sequence.svg, 'a, b\na -> c: ask\n'
         )
-        self.assertIn("nobody is called 'c'", str(error))
+        self.assertIn("no one is called 'c'", str(error))
 
     def test_a_line_that_is_no_step(self) -> None:
         self.assertRaises(ValueError, sequence.svg, 'a, b\nask\n')

@@ -19,7 +19,7 @@ import testtools
 import webob
 import webob.dec
 
-from nova_accel.api.http import request as request_module
+from nova_accel.api.http import caller
 from nova_accel.api.middleware import context
 
 
@@ -40,7 +40,7 @@ class TestContext(testtools.TestCase):
 
         @webob.dec.wsgify
         def application(request: webob.Request) -> webob.Response:
-            found = request_module.context(request)
+            found = caller.of(request.environ)
             return webob.Response(
                 json_body={
                     name: getattr(found, name)

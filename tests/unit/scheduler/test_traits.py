@@ -33,7 +33,7 @@ class TestTraits(testtools.TestCase):
         self.placement.add_provider('host', {'VCPU': 1}, traits=['CUSTOM_A'])
         self.assertEqual(
             {'CUSTOM_A', 'OWNER_CYBORG'},
-            traits.ensure(
+            traits.find_or_create(
                 self.context, ['CUSTOM_A', 'CUSTOM_B', 'OWNER_CYBORG']
             ),
         )

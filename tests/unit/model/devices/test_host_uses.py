@@ -17,7 +17,7 @@ import testtools
 from nova_accel.model.devices import host_uses
 
 GUIDE = (
-    pathlib.Path(__file__).parents[3]
+    pathlib.Path(__file__).parents[4]
     / 'doc/source/admin/attachable-devices.rst'
 )
 

@@ -118,7 +118,14 @@ class Group:
     @functools.cached_property
     def _hash(self) -> int:
         # Its mappings have no hash.
-        return hash((frozenset(self.resources), self.required, self.forbidden))
+        return hash(
+            (
+                frozenset(self.resources.items()),
+                self.required,
+                self.forbidden,
+                frozenset(self.properties.items()),
+            )
+        )
 
     def units(self) -> Iterator[str]:
         """The resource class of each accelerator request of this group."""

@@ -23,11 +23,11 @@ from collections.abc import Sequence
 import dataclasses
 
 from nova_accel.model.links import link_division
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_links
-from nova_accel.model.units import known_groups
 
 #: (Provider, group) -> resource class -> units that suit the group.
-Room = Callable[[str, known_groups.WantedGroup], Mapping[str, int]]
+Room = Callable[[str, device_profile.Group], Mapping[str, int]]
 
 
 @dataclasses.dataclass
@@ -47,17 +47,17 @@ class Fit:
 
     def serves(
         self,
-        groups: Sequence[known_groups.WantedGroup],
+        groups: Sequence[device_profile.Group],
         links: Callable[[], host_links.HostLinks],
     ) -> bool:
         """Whether all groups find providers; joined ones choose first."""
-        of_links: dict[str, list[known_groups.WantedGroup]] = {}
+        of_links: dict[str, list[device_profile.Group]] = {}
         others = []
-        for wanted in groups:
-            if wanted.group.link is None:
-                others.append(wanted)
+        for group in groups:
+            if group.link is None:
+                others.append(group)
             else:
-                of_links.setdefault(wanted.group.link, []).append(wanted)
+                of_links.setdefault(group.link, []).append(group)
         return all(
             self._join(link, members, links())
             for link, members in of_links.items()
@@ -66,11 +66,11 @@ class Fit:
     def _join(
         self,
         link: str,
-        groups: Sequence[known_groups.WantedGroup],
+        groups: Sequence[device_profile.Group],
         links: host_links.HostLinks,
     ) -> bool:
         """Place the groups within one set that can join them."""
-        size = link_division.amount(wanted.group for wanted in groups)
+        size = link_division.amount(groups)
         before = dict(self._taken), set(self._used)
         for place in links.places(link, size):
             if self._place(groups, place.rp_uuids):
@@ -80,23 +80,23 @@ class Fit:
 
     def _place(
         self,
-        groups: Iterable[known_groups.WantedGroup],
+        groups: Iterable[device_profile.Group],
         rp_uuids: Collection[str],
     ) -> bool:
         """Give each group the first provider that has room for it."""
-        for wanted in groups:
+        for group in groups:
             for rp_uuid in tuple(rp_uuids):
-                if self._take(wanted, rp_uuid):
+                if self._take(group, rp_uuid):
                     break
             else:
                 return False
         return True
 
-    def _take(self, wanted: known_groups.WantedGroup, rp_uuid: str) -> bool:
+    def _take(self, group: device_profile.Group, rp_uuid: str) -> bool:
         if rp_uuid in self._used:
             return False
-        room = self.room(rp_uuid, wanted)
-        asked = wanted.group.resources.items()
+        room = self.room(rp_uuid, group)
+        asked = group.resources.items()
         if any(
             room[name] - self._taken.get((rp_uuid, name), 0) < amount
             for name, amount in asked

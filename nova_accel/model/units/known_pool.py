@@ -20,7 +20,6 @@ import dataclasses
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
-from nova_accel.model.units import known_groups
 from nova_accel.model.units import unit_choice
 
 #: How many costs a pool remembers; more groups than these are hardly asked
@@ -56,10 +55,10 @@ class KnownPool:
         self.units = units
         self._demand = demand
         self._costs: dict[
-            tuple[known_groups.WantedGroup, unit_choice.UnitPolicy],
+            tuple[device_profile.Group, unit_choice.UnitPolicy],
             unit_choice.Cost | None,
         ] = {}
-        self._room: dict[known_groups.WantedGroup, dict[str, int]] = {}
+        self._room: dict[device_profile.Group, dict[str, int]] = {}
 
     @property
     def holds_bitstreams(self) -> bool:
@@ -68,29 +67,26 @@ class KnownPool:
 
     def cost(
         self,
-        wanted: known_groups.WantedGroup,
+        group: device_profile.Group,
         policy: unit_choice.UnitPolicy,
     ) -> unit_choice.Cost | None:
         """The cost of serving a group; None if the pool cannot."""
-        key = wanted, policy
+        key = group, policy
         try:
             return self._costs[key]
         except KeyError:
             pass
-        choice = unit_choice.choose(
-            wanted.group, self.units, policy, self._demand
-        )
+        choice = unit_choice.choose(group, self.units, policy, self._demand)
         cost = None if choice is None else choice.cost
         if len(self._costs) >= _REMEMBERED:
             self._costs.clear()
         self._costs[key] = cost
         return cost
 
-    def room(self, wanted: known_groups.WantedGroup) -> Mapping[str, int]:
+    def room(self, group: device_profile.Group) -> Mapping[str, int]:
         """Resource class -> how many free units suit a group."""
-        found = self._room.get(wanted)
+        found = self._room.get(group)
         if found is None:
-            group = wanted.group
             found = dict.fromkeys(group.resources, 0)
             for units in self.units:
                 kind = units.resource_class, units.traits
@@ -98,7 +94,7 @@ class KnownPool:
                     found[units.resource_class] += units.free
             if len(self._room) >= _REMEMBERED:
                 self._room.clear()
-            self._room[wanted] = found
+            self._room[group] = found
         return found
 
 

@@ -31,7 +31,6 @@ from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
 from nova_accel.model.units import host_fit
 from nova_accel.model.units import host_links
-from nova_accel.model.units import known_groups
 from nova_accel.model.units import known_inventories
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import pool_sizes
@@ -46,7 +45,7 @@ _REMEMBERED = 256
 _Places = dict[str, dict[str, unit_changes.ChangedDeployable]]
 
 #: Whether each group needs a provider of its own, and the groups.
-_Request = tuple[bool, tuple[known_groups.WantedGroup, ...]]
+_Request = tuple[bool, tuple[device_profile.Group, ...]]
 
 
 class _Serving(NamedTuple):
@@ -75,7 +74,6 @@ class KnownUnits:
         self._claims = unit_claims.UnitClaims()
         self._silent: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
-        self._groups = known_groups.KnownGroups()
         self._served_by: dict[_Request, _Serving] = {}
 
     @property
@@ -133,7 +131,7 @@ class KnownUnits:
         It is remembered until the provider or the demand changes.
         """
         pool = self._pools.get(rp_uuid) or self._pool(rp_uuid)
-        return pool.cost(self._groups.of_object(group), policy)
+        return pool.cost(group, policy)
 
     def harm(self, amounts: host_links.Amounts) -> host_links.Harm | None:
         """The harm of a choice to the sets of joined devices of one host.
@@ -181,7 +179,7 @@ class KnownUnits:
 
         :param is_isolated: whether each group needs a provider of its own
         """
-        request = is_isolated, tuple(map(self._groups.of_object, groups))
+        request = is_isolated, tuple(groups)
         before = self._served_by.get(request)
         if before is not None and self._still_serves(before):
             return True
@@ -190,7 +188,7 @@ class KnownUnits:
             # The host that could serve them last time is tried first.
             for hostname in itertools.chain(
                 [] if before is None else [before.hostname],
-                self._free.hosts(each.group for each in wanted),
+                self._free.hosts(wanted),
             ):
                 if self._host_serves(hostname, wanted, is_isolated):
                     self._remember(request, hostname)
@@ -220,9 +218,9 @@ class KnownUnits:
         is_isolated: bool = False,
     ) -> int:
         """How many hosts could serve the groups, as :meth:`serves` finds."""
-        wanted = _sorted(map(self._groups.of_object, groups))
+        wanted = _sorted(groups)
         with self._lock:
-            hosts = list(self._free.hosts(each.group for each in wanted))
+            hosts = list(self._free.hosts(wanted))
         return sum(
             self._host_serves(hostname, wanted, is_isolated)
             for hostname in hosts
@@ -382,7 +380,7 @@ class KnownUnits:
     def _host_serves(
         self,
         hostname: str,
-        groups: Sequence[known_groups.WantedGroup],
+        groups: Sequence[device_profile.Group],
         is_isolated: bool,
     ) -> bool:
         """Whether each group finds a provider, in the order given.
@@ -391,20 +389,20 @@ class KnownUnits:
         """
         return hostname not in self._silent and host_fit.Fit(
             tuple(self._free.of_host(hostname)),
-            lambda rp_uuid, wanted: self._pool(rp_uuid).room(wanted),
+            lambda rp_uuid, group: self._pool(rp_uuid).room(group),
             is_isolated,
         ).serves(groups, lambda: self._links_of(hostname))
 
 
 def _sorted(
-    groups: Iterable[known_groups.WantedGroup],
-) -> Sequence[known_groups.WantedGroup]:
+    groups: Iterable[device_profile.Group],
+) -> Sequence[device_profile.Group]:
     """The groups; those that ask for most choose first."""
     return sorted(
         groups,
-        key=lambda wanted: (
-            len(wanted.group.required),
-            sum(wanted.group.resources.values()),
+        key=lambda group: (
+            len(group.required),
+            sum(group.resources.values()),
         ),
         reverse=True,
     )

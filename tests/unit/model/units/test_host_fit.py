@@ -15,7 +15,6 @@ import testtools
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import host_fit
-from nova_accel.model.units import known_groups
 from unit.model import boards
 
 
@@ -30,20 +29,17 @@ class TestFit(testtools.TestCase):
     def serves(self, *groups, used=(), is_isolated=False):
         links = boards.links(used)
 
-        def room(rp_uuid, wanted):
+        def room(rp_uuid, group):
             return {
                 'PGPU': sum(
                     units.free
                     for units in links.pools[rp_uuid]
-                    if free_providers.suits(
-                        wanted.group, ('PGPU', units.traits)
-                    )
+                    if free_providers.suits(group, ('PGPU', units.traits))
                 )
             }
 
         return host_fit.Fit(tuple(links.pools), room, is_isolated).serves(
-            [known_groups.WantedGroup(group) for group in groups],
-            lambda: links,
+            groups, lambda: links
         )
 
     def test_a_whole_set(self):

@@ -17,7 +17,6 @@ import testtools
 
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
-from nova_accel.model.units import known_groups
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_choice
 
@@ -38,10 +37,8 @@ def units(uuid: str, free: int = 1, **facts: Any) -> free_units.FreeUnits:
     )
 
 
-def wanted(amount: int = 1, *traits: str) -> known_groups.WantedGroup:
-    return known_groups.WantedGroup(
-        device_profile.Group({'FPGA': amount}, frozenset(traits))
-    )
+def wanted(amount: int = 1, *traits: str) -> device_profile.Group:
+    return device_profile.Group({'FPGA': amount}, frozenset(traits))
 
 
 def pool(
@@ -55,7 +52,7 @@ class TestKnownPool(testtools.TestCase):
         deployables = units('a', 2), units('b')
         one = wanted()
         for policy in (PACK, SPREAD, PACK):
-            choice = unit_choice.choose(one.group, deployables, policy)
+            choice = unit_choice.choose(one, deployables, policy)
             assert choice is not None
             self.assertEqual(choice.cost, pool(*deployables).cost(one, policy))
 
@@ -73,8 +70,8 @@ class TestKnownPool(testtools.TestCase):
             with fixtures.MonkeyPatch(
                 'nova_accel.model.units.unit_choice.choose', None
             ):
-                self.assertIsNotNone(some.cost(one, PACK))
-                self.assertIsNone(some.cost(many, PACK))
+                self.assertIsNotNone(some.cost(wanted(), PACK))
+                self.assertIsNone(some.cost(wanted(3), PACK))
             self.assertIsNotNone(some.cost(one, SPREAD))
 
     def test_demand_counts(self) -> None:
@@ -111,9 +108,7 @@ class TestKnownPool(testtools.TestCase):
         self.assertEqual({'FPGA': 3}, some.room(wanted()))
         self.assertEqual({'FPGA': 1}, some.room(wanted(1, 'B')))
         self.assertEqual({'FPGA': 0}, some.room(wanted(1, 'C')))
-        both = known_groups.WantedGroup(
-            device_profile.Group({'FPGA': 1, 'VGPU': 1, 'CUSTOM_QAT': 1})
-        )
+        both = device_profile.Group({'FPGA': 1, 'VGPU': 1, 'CUSTOM_QAT': 1})
         for _again in range(2):
             self.assertEqual(
                 {'FPGA': 3, 'VGPU': 1, 'CUSTOM_QAT': 0}, some.room(both)

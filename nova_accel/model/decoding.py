@@ -19,8 +19,8 @@ through this module. The error names the path of the first bad field, such as
 
 jsonschema, which checks what clients send, tells only whether a value is
 right. Each value would then be described twice, and its types would stay
-unknown to mypy. Nothing that nova_accel or Nova requires already makes typed
-values.
+unknown to mypy. msgspec makes typed values, with fewer checks and worse texts
+for as many lines: ``performance.rst`` has the figures.
 
 Each parser takes any value, and raises :class:`Malformed`. A parser of a
 caller's own may raise any ValueError or AcceleratorError.

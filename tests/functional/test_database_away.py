@@ -107,7 +107,7 @@ class TestFromTheStart(AwayTestCase):
 
     def assert_works_without(self, server):
         self.start_accelerated_compute('host1')
-        self.use(f'mysql+pymysql://no one@127.0.0.1:{server}/none')
+        self.use(f'mysql+pymysql://nobody@127.0.0.1:{server}/none')
         self.assert_plain_servers_do_not_notice()
         self.assert_accelerated_ones_are_refused()
 

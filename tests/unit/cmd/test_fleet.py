@@ -39,7 +39,7 @@ class CommandTestCase(testtools.TestCase):
         self.asked: list[bool] = []
         for name, fake in (
             ('cells.connect', lambda: None),
-            ('fleet_reading.read', self.read),
+            ('database_fleet.read', self.read),
         ):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.cmd.{name}', fake)

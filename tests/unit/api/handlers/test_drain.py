@@ -99,7 +99,7 @@ class DrainTest(base.ApiTestCase):
             self.assertIn(
                 'nobody not found',
                 self.refused(
-                    404, method, '/hosts/no one/drain', body, version='2.4'
+                    404, method, '/hosts/nobody/drain', body, version='2.4'
                 ),
             )
 

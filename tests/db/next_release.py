@@ -37,8 +37,8 @@ def upgrade() -> None:
     column = sa.Column(
         'height', sa.Integer, nullable=False, server_default='7'
     )
-    steps.add_column('hosts', column)
-    steps.create_index('hosts', 'height')
+    operations.add_column('hosts', column)
+    operations.create_index('hosts', 'height')
 """
 
 

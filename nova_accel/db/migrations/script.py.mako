@@ -14,7 +14,7 @@
 
 import sqlalchemy as sa
 
-from nova_accel.db.migrations import steps
+from nova_accel.db.migrations import operations
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

@@ -126,9 +126,13 @@ DEVICES = _table(
     # reason.
     sa.Column('is_drained', sa.Boolean, nullable=False, server_default='0'),
     sa.Column('fault', sa.Text),
-    sa.Column('attributes', types.JsonEncodedDict(mysql_as_medium=True)),
+    sa.Column(
+        'attributes',
+        types.JsonEncodedDict(mysql_as_medium=True),
+        nullable=False,
+    ),
     # The sets of joined devices that it is in, the largest first.
-    sa.Column('link_sets', types.JsonEncodedList),
+    sa.Column('link_sets', types.JsonEncodedList, nullable=False),
     *_times(),
 )
 

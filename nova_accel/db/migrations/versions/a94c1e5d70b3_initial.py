@@ -86,8 +86,8 @@ def _create_devices() -> None:
             'is_drained', sa.Boolean, nullable=False, server_default='0'
         ),
         sa.Column('fault', sa.Text),
-        sa.Column('attributes', operations.LONG_TEXT),
-        sa.Column('link_sets', sa.Text),
+        sa.Column('attributes', operations.LONG_TEXT, nullable=False),
+        sa.Column('link_sets', sa.Text, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
         operations.unique('devices', 'uuid'),

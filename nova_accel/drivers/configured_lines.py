@@ -54,7 +54,7 @@ def _contradiction(
     known = catalogue.look_up(spec.vendor_id, spec.product_id)
     device = (
         f'in the catalogue, {spec.vendor_id}:{spec.product_id} '
-        f'({known.product}) is a {known.type}'
+        f'({known.product}) has the type {known.type}'
     )
     catalogue_cure = 'correct it in [nova_accel] catalogue_file'
     kind = kinds.get(spec.driver)

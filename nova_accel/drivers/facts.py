@@ -208,9 +208,10 @@ def _check_type(
             raise exceptions.DeviceError(fault)
     elif not naming.is_same_type(known.type, type_):
         raise exceptions.DeviceError(
-            f'it cannot be a {type_}: in the catalogue, {function.vendor_id}:'
-            f'{function.product_id} ({known.product}) is a {known.type}; if '
-            'that is wrong, correct it in [nova_accel] catalogue_file'
+            f'its type cannot be {type_}: in the catalogue, that of '
+            f'{function.vendor_id}:{function.product_id} ({known.product}) is '
+            f'{known.type}; if that is wrong, correct it in [nova_accel] '
+            'catalogue_file'
         )
 
 

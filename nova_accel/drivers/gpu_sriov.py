@@ -53,8 +53,8 @@ class GpuSriovDriver(pci.PciDriver):
         known = facts.virtual(facts.of(function, spec, 'VGPU'))
         if known.type != 'VGPU':
             raise exceptions.DeviceError(
-                f'it is a {known.type}, and this driver offers parts of GPUs: '
-                'the line must have the driver of its kind'
+                f'its type is {known.type}, and this driver offers parts of '
+                'GPUs: the line must have the driver of its kind'
             )
         return known.device(
             [

@@ -80,6 +80,6 @@ def fault(type_: str, class_code: str | None, is_named: bool) -> str | None:
     if is_named:
         return None
     return (
-        f'its PCI class {class_code} does not show that it is a {type_}: the '
-        'line must have its "product_id"'
+        f'its PCI class {class_code} does not show that its type is {type_}: '
+        'the line must have its "product_id"'
     )

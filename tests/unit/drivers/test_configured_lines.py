@@ -65,7 +65,7 @@ class TestRead(testtools.TestCase):
 
     def test_a_device_that_the_driver_is_not_for(self) -> None:
         self.assert_refused(
-            '10de:2235 (A40) is a GPU',
+            '10de:2235 (A40) has the type GPU',
             'the driver nvme is for SSD',
             vendor_id='10DE',
             product_id='2235',
@@ -76,7 +76,7 @@ class TestRead(testtools.TestCase):
         self.assert_refused(
             '"type": "GPU"',
             '8086:37c9',
-            'is a QAT',
+            'has the type QAT',
             'catalogue_file',
             vendor_id='8086',
             product_id='37c9',

@@ -65,4 +65,4 @@ class TestNoFunctions(base.DriverTestCase):
         self.assert_refused('no virtual functions', address='0000:4d:00.0')
 
     def test_no_gpu(self):
-        self.assert_refused('it is a FPGA', address='0000:b1:00.0')
+        self.assert_refused('its type is FPGA', address='0000:b1:00.0')

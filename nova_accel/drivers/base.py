@@ -43,8 +43,8 @@ class Driver(abc.ABC):
     :cvar kind: the one type of all its devices, None if they have several; a
         line with another type, or of a device that the catalogue gives another
         type, stops nova-compute. GPU and VGPU count as one.
-    :cvar line_keys: which of :data:`device_spec.OF_SOME_DRIVERS` it reads; a
-        line with another one of them is refused
+    :cvar line_keys: which of :data:`device_spec_keys.OF_SOME_DRIVERS` it
+        reads; a line with another one of them is refused
     :cvar cleaning_methods: the allowed values of the key ``clean`` of a line;
         for ``program`` the core calls :meth:`program`
     :cvar repeats_programming: whether a failed programming may be repeated

@@ -37,6 +37,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 
@@ -226,7 +227,7 @@ class FpgaDriver(base.Driver):
         return dataclasses.replace(
             self._handle(function.address),
             further_functions=attachable.unit(
-                function, device_spec.UnitKind.SLOT, host.functions
+                function, device_spec_keys.UnitKind.SLOT, host.functions
             )[1:],
         )
 

@@ -19,6 +19,7 @@ from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 
 #: The PCI base class of GPUs. NVSwitches are bridges; a guest that had one
@@ -66,7 +67,9 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
         return super().discover(
             function,
             spec
-            if spec.unit is device_spec.UnitKind.IOMMU_GROUP
-            else dataclasses.replace(spec, unit=device_spec.UnitKind.SLOT),
+            if spec.unit is device_spec_keys.UnitKind.IOMMU_GROUP
+            else dataclasses.replace(
+                spec, unit=device_spec_keys.UnitKind.SLOT
+            ),
             host,
         )

@@ -30,6 +30,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 
 #: The driver that libvirt binds if the kernel has no vendor's driver for the
@@ -169,7 +170,9 @@ def _check_takes_no_manager(
     """:raises DeviceError: it manages what others get of its card."""
     if (function.vendor_id, function.product_id) not in _MANAGE_A_CARD:
         return
-    card = attachable.unit(function, device_spec.UnitKind.SLOT, host.functions)
+    card = attachable.unit(
+        function, device_spec_keys.UnitKind.SLOT, host.functions
+    )
     if not unit.issuperset(card):
         raise exceptions.DeviceError(
             'it manages its card: the driver xrt keeps it on the host, and '

@@ -27,7 +27,7 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
-from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 
 #: The greatest domain of the 16 bits that QEMU takes.
@@ -38,21 +38,21 @@ _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
 
 def unit(
     function: pci_function.PciFunction,
-    kind: device_spec.UnitKind,
+    kind: device_spec_keys.UnitKind,
     functions: _Functions,
 ) -> tuple[pci_address.PciAddress, ...]:
     """The functions that go into a guest together; the given one is first.
 
     :param functions: all functions of the host
     """
-    if kind is device_spec.UnitKind.SLOT:
+    if kind is device_spec_keys.UnitKind.SLOT:
         others = {
             other.address
             for other in functions.values()
             if _same_slot(other.address, function.address)
             and other.parent_address == function.parent_address
         }
-    elif kind is device_spec.UnitKind.IOMMU_GROUP:
+    elif kind is device_spec_keys.UnitKind.IOMMU_GROUP:
         others = _group(function, functions)
     else:
         others = set()

@@ -36,6 +36,7 @@ from nova_accel.drivers import configured_lines
 from nova_accel.drivers import loading
 from nova_accel.host import pci_function
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import subsystem
 from nova_accel.testing import pci_functions
 
@@ -168,7 +169,10 @@ class DeviceLinesTest(testtools.TestCase):
         for page in pages.all_pages().values():
             for literal in page.literals():
                 found = _FRAGMENT.fullmatch(literal)
-                if found and found['key'] in device_spec.SCHEMA['properties']:
+                if (
+                    found
+                    and found['key'] in device_spec_keys.SCHEMA['properties']
+                ):
                     tried += 1
                     line = {
                         'driver': 'pci',

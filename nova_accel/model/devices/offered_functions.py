@@ -21,12 +21,13 @@ import dataclasses
 
 from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import subsystem as subsystems
 
 # The driver whose cards are managed by function 0, and used by function 1.
 _XRT = 'xrt'
 
-_Unit = device_spec.UnitKind
+_Unit = device_spec_keys.UnitKind
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,6 +20,7 @@ from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 from nova_accel.testing import pci_functions
 
@@ -87,13 +88,13 @@ class TestUnit(testtools.TestCase):
 
     def test_function(self):
         self.assertEqual(
-            [SLOT[1]], self.unit(SLOT[1], device_spec.UnitKind.FUNCTION)
+            [SLOT[1]], self.unit(SLOT[1], device_spec_keys.UnitKind.FUNCTION)
         )
 
     def test_slot(self):
         self.assertEqual(
             [SLOT[1], SLOT[0], SLOT[2]],
-            self.unit(SLOT[1], device_spec.UnitKind.SLOT),
+            self.unit(SLOT[1], device_spec_keys.UnitKind.SLOT),
         )
 
     def test_slot_of_a_card_is_not_that_of_its_virtual_functions(self):
@@ -103,17 +104,17 @@ class TestUnit(testtools.TestCase):
         self.functions = a_host(card, *parts).functions
         self.assertEqual(
             ['0000:83:00.0'],
-            self.unit('0000:83:00.0', device_spec.UnitKind.SLOT),
+            self.unit('0000:83:00.0', device_spec_keys.UnitKind.SLOT),
         )
         self.assertEqual(
             ['0000:83:01.0', '0000:83:01.1'],
-            self.unit('0000:83:01.0', device_spec.UnitKind.SLOT),
+            self.unit('0000:83:01.0', device_spec_keys.UnitKind.SLOT),
         )
 
     def test_iommu_group_without_its_bridges(self):
         self.assertEqual(
             [SLOT[0], SLOT[1], '0000:82:00.0'],
-            self.unit(SLOT[0], device_spec.UnitKind.IOMMU_GROUP),
+            self.unit(SLOT[0], device_spec_keys.UnitKind.IOMMU_GROUP),
         )
 
     def test_without_an_iommu_group(self):
@@ -124,7 +125,7 @@ class TestUnit(testtools.TestCase):
         self.assertEqual(
             (function.address,),
             attachable.unit(
-                function, device_spec.UnitKind.IOMMU_GROUP, self.functions
+                function, device_spec_keys.UnitKind.IOMMU_GROUP, self.functions
             ),
         )
 
@@ -318,7 +319,7 @@ class TestRefusals(testtools.TestCase):
 
 class TestLine(testtools.TestCase):
     def test_the_key_that_helps_is_one(self):
-        for kind in device_spec.UnitKind:
+        for kind in device_spec_keys.UnitKind:
             (spec,) = device_spec.parse(
                 [
                     json.dumps(

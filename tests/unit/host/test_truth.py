@@ -32,6 +32,7 @@ from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import discovery
@@ -232,7 +233,7 @@ def a_line(draw):
         'type': 'GPU',
     }
     if driver == 'pci':
-        keys['unit'] = draw(st.sampled_from(list(device_spec.UnitKind)))
+        keys['unit'] = draw(st.sampled_from(list(device_spec_keys.UnitKind)))
         if draw(st.booleans()):
             keys['sriov_numvfs'] = draw(st.integers(1, 4))
     if driver == 'mdev':

@@ -27,7 +27,7 @@ import nova_accel
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import configured_lines
-from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.testing import pci_functions
 from unit.mistakes import discovered
 
@@ -350,7 +350,7 @@ class TestCures(testtools.TestCase):
 
 def _advising() -> list[str]:
     """The parts of texts that quote a key of a line."""
-    keys = [f'"{key}"' for key in device_spec.SCHEMA['properties']]
+    keys = [f'"{key}"' for key in device_spec_keys.SCHEMA['properties']]
     package = pathlib.Path(nova_accel.__file__).parent
     return [
         node.value

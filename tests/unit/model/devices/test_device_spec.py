@@ -21,6 +21,7 @@ from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
+from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import offered_functions
 from nova_accel.model.devices import subsystem
 
@@ -309,7 +310,7 @@ class TestParse(testtools.TestCase):
                     ),
                     module_ids=((address(0x3D), 1), (address(0x3E), None)),
                     mdev_type='nvidia-11',
-                    unit=device_spec.UnitKind.SLOT,
+                    unit=device_spec_keys.UnitKind.SLOT,
                     sriov_numvfs=8,
                     mdev_types=(('nvidia-12', 1), ('nvidia-11', 2)),
                     vgpu_types=(('558', 4),),
@@ -378,7 +379,7 @@ class TestParse(testtools.TestCase):
     def test_keys_that_only_some_drivers_read(self):
         [spec] = device_spec.parse([json.dumps(GOOD)], DRIVERS)
         self.assertEqual(
-            device_spec.OF_SOME_DRIVERS, spec.keys_of_some_drivers
+            device_spec_keys.OF_SOME_DRIVERS, spec.keys_of_some_drivers
         )
         [spec] = device_spec.parse(
             [
@@ -469,7 +470,7 @@ class TestParse(testtools.TestCase):
 
     def test_a_unit_is_not_a_text(self):
         [spec] = device_spec.parse([json.dumps(GOOD)], DRIVERS)
-        self.assertIs(device_spec.UnitKind.SLOT, spec.unit)
+        self.assertIs(device_spec_keys.UnitKind.SLOT, spec.unit)
 
     def test_each_type_is_known(self):
         for type_ in naming.RESOURCE_CLASSES:
@@ -519,7 +520,8 @@ class TestMalformed(testtools.TestCase):
 
     def test_the_schema_knows_the_keys_that_are_tested(self):
         self.assertEqual(
-            {*GOOD, 'clean_bitstream'}, set(device_spec.SCHEMA['properties'])
+            {*GOOD, 'clean_bitstream'},
+            set(device_spec_keys.SCHEMA['properties']),
         )
 
     def test_links_need_pools_by_links(self):

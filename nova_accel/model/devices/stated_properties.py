@@ -18,7 +18,6 @@ and of the expected form.
 """
 
 from collections.abc import Mapping
-import re
 from typing import Any
 import uuid
 
@@ -33,13 +32,6 @@ MAX_SIGNATURE_LENGTH = 4096
 
 #: The most functions of a bitstream.
 MAX_FUNCTIONS = 16
-
-_CANONICAL = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-
-
-def is_uuid(value: object) -> bool:
-    """Whether the value is a uuid in canonical form."""
-    return isinstance(value, str) and _CANONICAL.fullmatch(value) is not None
 
 
 class Stated:

@@ -96,10 +96,3 @@ class TestStated(testtools.TestCase):
             'has to be a uuid', self.refusal(f'{ONE},---', 'uuids', 2)
         )
         self.assertIn('characters', self.refusal(',' * 129, 'uuids', 2))
-
-
-class TestIsUuid(testtools.TestCase):
-    def test_canonical_alone(self):
-        self.assertTrue(stated_properties.is_uuid(ONE))
-        for value in (ONE.upper(), f'{ONE}\n', ONE[1:], '---', None, 5, [ONE]):
-            self.assertFalse(stated_properties.is_uuid(value))

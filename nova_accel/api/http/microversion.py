@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Microversions 2.0 to 2.4 of the service type ``accelerator``."""
+"""Microversions 2.0 to 2.5 of the service type ``accelerator``."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ SERVICE_TYPE = 'accelerator'
 
 #: ``doc/source/reference/microversions.rst`` says what each has added.
 #: Cyborg's history ends with 2.3.
-VERSIONS = tuple(f'2.{minor}' for minor in range(5))
+VERSIONS = tuple(f'2.{minor}' for minor in range(6))
 
 #: How many texts of clients are kept with the version that they ask for.
 _MOST_TEXTS = 64

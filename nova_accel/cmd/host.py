@@ -14,6 +14,7 @@
 
 import argparse
 from collections.abc import Iterator
+import datetime
 from typing import Any
 
 from nova_accel import conf
@@ -92,10 +93,16 @@ class List(printing.Lister):
                 each['reported_at'].isoformat(' ', 'seconds'),
                 each['devices'],
                 each['units'],
-                each['drain_reason'] or '',
+                _drain(each['drain_reason'], each['announced_for']),
             )
             for each in host.get_summaries(CONF.nova_accel.host_silence_s)
         )
+
+
+def _drain(reason: str | None, start: datetime.datetime | None) -> str:
+    if start is None:
+        return reason or ''
+    return f'from {start:%Y-%m-%d %H:%M} UTC: {reason}'
 
 
 class Remove(_OfHost):

@@ -15,6 +15,9 @@
 The devices of such a host are disabled, also those that it reports later. The
 end of the drain enables them again, but none that was disabled before or that
 an administrator has disabled since.
+
+A drain may be announced. It changes nothing until its time has come, and
+begins with the host's next report then.
 """
 
 import datetime
@@ -35,6 +38,7 @@ _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
 
 _IS_DRAINED = _HOSTS.c.drained_at.is_not(None)
+_IS_ASKED_FOR = sa.or_(_IS_DRAINED, _HOSTS.c.drained_from.is_not(None))
 
 #: Whether the announced end of a drain is over, by the database's clock.
 IS_OVERDUE = sa.case(
@@ -44,15 +48,17 @@ IS_OVERDUE = sa.case(
 
 
 class DrainRow(TypedDict):
-    """A host that is drained.
+    """A host that is drained, or is to be.
 
-    ``devices`` is how many devices are disabled for it.
+    ``start`` is its beginning if that was announced, and ``requested_at`` is
+    None until then. ``devices`` is how many devices are disabled for it.
     """
 
     hostname: str
     reason: str
+    start: datetime.datetime | None
     until: datetime.datetime | None
-    requested_at: datetime.datetime
+    requested_at: datetime.datetime | None
     requested_by: str | None
     is_overdue: bool
     devices: int
@@ -64,6 +70,7 @@ def begin(
     reason: str,
     until: datetime.datetime | None,
     user_id: str | None,
+    start: datetime.datetime | None = None,
 ) -> None:
     """Drain a host, from its next report on in Placement too.
 
@@ -71,36 +78,61 @@ def begin(
     that somebody has enabled meanwhile are disabled again.
 
     :param until: the end to announce, None for none
+    :param start: the beginning to announce; if it is over or None, the drain
+        begins at once
     :raises NotFound: the host has never reported
+    :raises Conflict: the host is drained already, and the beginning is to come
     """
+    change = (
+        sa.update(_HOSTS)
+        .where(_HOSTS.c.hostname == hostname)
+        .values(drained_by=user_id, drain_reason=reason, drained_until=until)
+    )
+    announce = change.where(~_IS_DRAINED).values(drained_from=start)
+    # A beginning that was announced and has come is kept.
+    begin_now = change.values(
+        drained_at=sa.func.coalesce(_HOSTS.c.drained_at, clock.now()),
+        drained_from=sa.case(
+            (_HOSTS.c.drained_from <= clock.now(), _HOSTS.c.drained_from)
+        ),
+    )
     with engine.writer() as connection:
+        if start is not None:
+            announce = announce.where(clock.now() < start)
+            begin_now = begin_now.where(clock.now() >= start)
+            if connection.execute(announce).rowcount:
+                return
         # This locks the host, so that no report comes in between.
-        changed = connection.execute(
-            sa.update(_HOSTS)
-            .where(_HOSTS.c.hostname == hostname)
-            .values(
-                drained_at=sa.func.coalesce(_HOSTS.c.drained_at, clock.now()),
-                drained_by=user_id,
-                drain_reason=reason,
-                drained_until=until,
+        if not connection.execute(begin_now).rowcount:
+            host_rows.check_known(connection, [hostname])
+            raise exceptions.Conflict(
+                f'Host {hostname} is drained already: end that first'
             )
-        ).rowcount
-        if not changed:
-            raise host_rows.not_found([hostname])
-        disabled = connection.execute(
-            sa.update(_DEVICES)
-            .where(
-                _DEVICES.c.hostname == hostname,
-                _DEVICES.c.status == hardware.Status.ENABLED,
-            )
-            .values(
-                status=hardware.Status.MAINTAINING,
-                is_drained=True,
-                updated_at=schema.now(),
-            )
-        ).rowcount
-        if disabled:
+        if _disable(connection, hostname):
             order_rows.change(connection, _HOSTS.c.hostname == hostname)
+
+
+def begin_announced(connection: sa.Connection, hostname: str) -> None:
+    """Begin the drain of a locked host, as a part of its report."""
+    _disable(connection, hostname)
+    order_rows.change(
+        connection, _HOSTS.c.hostname == hostname, drained_at=clock.now()
+    )
+
+
+def _disable(connection: sa.Connection, hostname: str) -> int:
+    return connection.execute(
+        sa.update(_DEVICES)
+        .where(
+            _DEVICES.c.hostname == hostname,
+            _DEVICES.c.status == hardware.Status.ENABLED,
+        )
+        .values(
+            status=hardware.Status.MAINTAINING,
+            is_drained=True,
+            updated_at=schema.now(),
+        )
+    ).rowcount
 
 
 @engine.retried
@@ -108,13 +140,14 @@ def end(hostname: str) -> None:
     """End the drain of a host, and enable what it has disabled.
 
     :raises NotFound: the host has never reported
-    :raises Conflict: the host is not drained
+    :raises Conflict: the host is not drained, and is not to be
     """
     with engine.writer() as connection:
         changed = connection.execute(
             sa.update(_HOSTS)
-            .where(_HOSTS.c.hostname == hostname, _IS_DRAINED)
+            .where(_HOSTS.c.hostname == hostname, _IS_ASKED_FOR)
             .values(
+                drained_from=None,
                 drained_at=None,
                 drained_by=None,
                 drain_reason=None,
@@ -142,10 +175,13 @@ def end(hostname: str) -> None:
 
 
 @engine.retried
-def get_all(hostname: str | None = None) -> list[DrainRow]:
+def get_all(
+    hostname: str | None = None, with_announced: bool = False
+) -> list[DrainRow]:
     """All drained hosts, sorted by their names.
 
     :param hostname: the only host to look at
+    :param with_announced: whether those that are to be drained are wanted too
     """
     devices = (
         sa.select(sa.func.count(_DEVICES.c.id))
@@ -156,13 +192,14 @@ def get_all(hostname: str | None = None) -> list[DrainRow]:
         sa.select(
             _HOSTS.c.hostname,
             _HOSTS.c.drain_reason.label('reason'),
+            _HOSTS.c.drained_from.label('start'),
             _HOSTS.c.drained_until.label('until'),
             _HOSTS.c.drained_at.label('requested_at'),
             _HOSTS.c.drained_by.label('requested_by'),
             IS_OVERDUE.label('is_overdue'),
             devices.label('devices'),
         )
-        .where(_IS_DRAINED)
+        .where(_IS_ASKED_FOR if with_announced else _IS_DRAINED)
         .order_by(_HOSTS.c.hostname)
     )
     if hostname is not None:
@@ -181,12 +218,13 @@ def get_all(hostname: str | None = None) -> list[DrainRow]:
     ]
 
 
-def get(hostname: str) -> DrainRow:
+def get(hostname: str, with_announced: bool = False) -> DrainRow:
     """The drain of a host.
 
+    :param with_announced: as for :func:`get_all`
     :raises NotFound: it is not drained, or has never reported
     """
-    found = get_all(hostname)
+    found = get_all(hostname, with_announced)
     if not found:
         raise exceptions.NotFound(f'Host {hostname} is not drained')
     return found[0]

@@ -21,6 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import draining
 from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import inventory
@@ -50,11 +51,15 @@ class HostRow(host_rows.HostState):
 
 
 class SummaryRow(HostRow):
-    """A host, what it has, and why it is drained."""
+    """A host, what it has, and why it is drained.
+
+    ``announced_for`` is when its drain begins, None if it is not announced.
+    """
 
     devices: int
     units: int
     drain_reason: str | None
+    announced_for: datetime.datetime | None
 
 
 @engine.retried
@@ -71,6 +76,8 @@ def report(
     findings: Sequence[Mapping[str, Any]] = (),
 ) -> host_orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
+
+    A drain of the host that is due begins.
 
     :param devices: in the form of
         :meth:`nova_accel.model.devices.hardware.Device.to_report`; any other
@@ -100,10 +107,12 @@ def report(
     with engine.writer() as connection:
         if part is None:
             seen = {} if orders_seen is None else {'orders': orders_seen}
-            if seen and _note_unchanged(connection, hostname, facts | seen):
+            if seen and _note_unchanged(
+                connection, hostname, facts | seen, ~host_rows.IS_DUE
+            ):
                 return None
             if _note_unchanged(connection, hostname, facts):
-                return order_rows.read(connection, hostname)
+                return _orders(connection, hostname)
         if devices is None:
             raise exceptions.NotFound(
                 f'Host {hostname} has not reported devices with the digest '
@@ -115,16 +124,32 @@ def report(
         if not is_whole:
             return None
         finding_rows.replace(connection, hostname, findings)
-        return order_rows.read(connection, hostname)
+        return _orders(connection, hostname)
+
+
+def _orders(connection: sa.Connection, hostname: str) -> host_orders.Orders:
+    orders, is_due = order_rows.read(connection, hostname)
+    if is_due:
+        draining.begin_announced(connection, hostname)
+        orders, _is_due = order_rows.read(connection, hostname)
+    return orders
 
 
 def _note_unchanged(
-    connection: sa.Connection, hostname: str, facts: Mapping[str, Any]
+    connection: sa.Connection,
+    hostname: str,
+    facts: Mapping[str, Any],
+    *where: sa.ColumnElement[bool],
 ) -> bool:
-    """Note that a host has reported, if its row has these facts."""
+    """Note that a host has reported, if its row has these facts.
+
+    :param where: further conditions for the row
+    """
     has_facts = (_HOSTS.c[name] == value for name, value in facts.items())
     return _update_host(
-        connection, sa.and_(_HOSTS.c.hostname == hostname, *has_facts), {}
+        connection,
+        sa.and_(_HOSTS.c.hostname == hostname, *has_facts, *where),
+        {},
     )
 
 
@@ -228,6 +253,9 @@ def get_summaries(silence_s: int) -> list[SummaryRow]:
             sa.func.coalesce(devices.c.devices, 0).label('devices'),
             sa.func.coalesce(units.c.units, 0).label('units'),
             _HOSTS.c.drain_reason,
+            sa.case(
+                (_HOSTS.c.drained_at.is_(None), _HOSTS.c.drained_from)
+            ).label('announced_for'),
         )
         .select_from(
             _HOSTS.outerjoin(

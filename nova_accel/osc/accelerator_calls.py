@@ -25,7 +25,7 @@ from osc_lib import exceptions
 
 from nova_accel import reason
 
-_MICROVERSION = '2.4'
+_MICROVERSION = '2.5'
 
 #: The most characters of a refusal that are shown.
 _MAX_WORDS = 2000

@@ -83,9 +83,12 @@ class DrainCloud:
         ]
         return self._kept(found[0]) if found else None
 
-    def begin(self, reason: str, until: str | None) -> dict[str, Any]:
+    def begin(
+        self, reason: str, until: str | None, start: str | None = None
+    ) -> dict[str, Any]:
         """Disable the devices of the host; the drain as the API has it.
 
+        :param start: the beginning to announce
         :raises CommandError: the API refuses it.
         """
         return self._kept(
@@ -93,12 +96,13 @@ class DrainCloud:
                 self._accelerator,
                 'PUT',
                 drain_path(self._hostname),
-                json={'reason': reason, 'until': until},
+                json={'reason': reason, 'from': start, 'until': until},
             )['drain']
         )
 
     def _kept(self, drain: dict[str, Any]) -> dict[str, Any]:
-        self._began = datetime.datetime.fromisoformat(drain['requested_at'])
+        began = drain['requested_at']
+        self._began = None if began is None else _time(began)
         return drain
 
     def holdings(self) -> dict[str, Holding]:

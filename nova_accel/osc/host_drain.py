@@ -38,6 +38,7 @@ COLUMNS = ('Server', 'Name', 'Status', 'Way', 'Result', 'Why')
 DRAIN_COLUMNS = (
     'Host',
     'Reason',
+    'From',
     'Until',
     'Overdue',
     'Since',
@@ -61,10 +62,14 @@ class Drain(printing.Lister):
     runs and cannot go live remains, unless --cold is given. The command can be
     interrupted, and run again: it goes on where the servers are then. The exit
     status is 1 if servers remain.
+
+    With --from and a time to come, the drain is only announced: no server
+    moves, and each is shown with how it would leave.
     """
 
     _rows: list[host_emptying.ServerRow]
     _is_interrupted = False
+    _is_plan = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -73,6 +78,16 @@ class Drain(printing.Lister):
             '--reason',
             metavar='<text>',
             help='why; it may be left out if the host is drained already',
+        )
+        parser.add_argument(
+            '--from',
+            metavar='<time>',
+            type=_time('from'),
+            dest='start',
+            help=(
+                'the beginning to announce; until then servers stay, and new '
+                'ones come'
+            ),
         )
         parser.add_argument(
             '--until',
@@ -116,7 +131,7 @@ class Drain(printing.Lister):
         super().run(parsed_args)
         if self._is_interrupted:
             return _INTERRUPTED
-        if parsed_args.dry_run:
+        if self._is_plan:
             return 0
         return REMAINS if host_emptying.remaining(self._rows) else 0
 
@@ -136,10 +151,18 @@ class Drain(printing.Lister):
             sleep=time.sleep,
         )
         known = cloud.drain()
-        if parsed_args.dry_run:
+        self._is_plan = parsed_args.dry_run
+        if not parsed_args.dry_run:
+            drain = cloud.begin(*_wanted(known, parsed_args))
+            if drain['requested_at'] is None:
+                self._is_plan = True
+                self.warn(
+                    'Servers stay where they are. New ones stay away from '
+                    f'{drain["from"]} on. Run the command again then.'
+                )
+        if self._is_plan:
             self._rows = emptying.look()
             return COLUMNS, [_shown(row, 'planned') for row in self._rows]
-        cloud.begin(*_wanted(known, parsed_args))
         try:
             self._tell_plan(emptying.look())
             with _bar() as tell:
@@ -179,7 +202,7 @@ class Undrain(printing.Command):
 
 
 class ListDrains(printing.Lister):
-    """List the hosts that are drained, with the reason and the end."""
+    """List the hosts that are drained or will be, with the reason."""
 
     def take_action(
         self, parsed_args: argparse.Namespace
@@ -191,7 +214,7 @@ class ListDrains(printing.Lister):
 
 
 class ShowDrain(printing.ShowOne):
-    """Show why a host is drained, and until when."""
+    """Show why a host is drained or will be, from when and until when."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -225,20 +248,31 @@ def _number(most: int) -> Callable[[str], int]:
     return number
 
 
+def _time(name: str) -> Callable[[str], str]:
+    def time_of(text: str) -> str:
+        try:
+            return host_drain.parse_time(name, text).isoformat()
+        except our_exceptions.InvalidRequest as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return time_of
+
+
 def _until(text: str) -> str:
-    try:
-        time = host_drain.parse_until(text)
-    except our_exceptions.InvalidRequest as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if time <= datetime.datetime.now(datetime.UTC):
+    time = _time('until')(text)
+    if datetime.datetime.fromisoformat(time) <= datetime.datetime.now(
+        datetime.UTC
+    ):
         raise argparse.ArgumentTypeError(f'{text} is over')
-    return time.isoformat()
+    return time
 
 
 def _wanted(
     known: dict[str, Any] | None, parsed_args: argparse.Namespace
-) -> tuple[str, str | None]:
-    """The reason and the end; those of the drain that there is are kept.
+) -> tuple[str, str | None, str | None]:
+    """The reason, the end and the beginning.
+
+    The reason and the end of the drain that there is are kept.
 
     :raises CommandError: there is no reason.
     """
@@ -248,7 +282,8 @@ def _wanted(
         raise exceptions.CommandError(
             f'Say with --reason why {parsed_args.host} is drained'
         )
-    return reason, parsed_args.until or before['until']
+    until = parsed_args.until or before['until']
+    return reason, until, parsed_args.start
 
 
 @contextlib.contextmanager
@@ -293,6 +328,7 @@ def _of(drain: dict[str, Any]) -> tuple[Any, ...]:
     return (
         drain['hostname'],
         drain['reason'],
+        drain['from'],
         drain['until'],
         drain['is_overdue'],
         drain['requested_at'],

@@ -54,6 +54,18 @@ class DrainingTestCase(base.DatabaseTestCase):
     ) -> None:
         draining.begin(self.host.hostname, reason, until, user_id)
 
+    def announce(self, until: datetime.datetime | None = None) -> None:
+        draining.begin(self.host.hostname, 'new fans', until, 'ann', _FUTURE)
+
+    def let_the_time_come(self) -> None:
+        hosts = schema.HOSTS
+        with self.database.engine.begin() as connection:
+            connection.execute(
+                sa.update(hosts)
+                .where(hosts.c.drained_from.is_not(None))
+                .values(drained_from=_PAST)
+            )
+
     def end(self) -> None:
         draining.end(self.host.hostname)
 
@@ -159,6 +171,7 @@ class TestDraining(DrainingTestCase):
             {
                 'hostname': 'compute-1',
                 'reason': 'new fans',
+                'start': None,
                 'until': _FUTURE,
                 'requested_by': 'ann',
                 'is_overdue': False,
@@ -243,6 +256,185 @@ class TestDraining(DrainingTestCase):
         self.assertEqual(3, len(self.statements(self.end)))
 
 
+class TestAnnounced(DrainingTestCase):
+    scenarios = database.SCENARIOS
+
+    def assert_drained(self) -> None:
+        self.assertEqual(dict.fromkeys(range(3), MAINTAINING), self.statuses())
+        drain = draining.get(self.host.hostname)
+        self.assertIsNotNone(drain['requested_at'])
+        self.assertEqual(3, drain['devices'])
+        self.assertEqual({0: ENABLED}, self.statuses('compute-2'))
+
+    def assert_not_drained(self) -> None:
+        self.assertEqual(dict.fromkeys(range(3), ENABLED), self.statuses())
+        self.assertEqual([], draining.get_all())
+        self.assertRaises(
+            exceptions.NotFound, draining.get, self.host.hostname
+        )
+        self.assertEqual(
+            [None, None], [found.drain for found in fleet.read(60).hosts]
+        )
+
+    def test_it_disables_nothing(self) -> None:
+        self.announce(_PAST)
+        self.assertIsNone(self.host.report(orders_seen=0))
+        dataclasses.replace(self.host, regions=(1, 1)).report()
+        self.host.report()
+        self.assert_not_drained()
+        host_arqs.acquire(self.request())
+        self.assertEqual(
+            [
+                {
+                    'hostname': 'compute-1',
+                    'reason': 'new fans',
+                    'start': _FUTURE,
+                    'until': _PAST,
+                    'requested_at': None,
+                    'requested_by': 'ann',
+                    'is_overdue': False,
+                    'devices': 0,
+                }
+            ],
+            draining.get_all(with_announced=True),
+        )
+
+    def test_it_begins_with_a_report(self) -> None:
+        self.announce()
+        self.let_the_time_come()
+        self.assert_not_drained()
+        told = self.host.report(orders_seen=0)
+        assert told is not None
+        self.assertEqual({self.of_bus(bus) for bus in range(3)}, told.disabled)
+        self.assert_drained()
+        self.assertEqual(_PAST, draining.get('compute-1')['start'])
+        self.assertIsNone(self.host.report(orders_seen=told.revision))
+        self.end()
+        self.host.report()
+        self.assert_not_drained()
+
+    def test_it_begins_with_a_report_that_has_no_devices(self) -> None:
+        self.announce()
+        self.let_the_time_come()
+        [row] = (
+            row
+            for row in self.rows(schema.HOSTS)
+            if row['hostname'] == 'compute-1'
+        )
+        told = host.report(
+            'compute-1',
+            row['node_uuid'],
+            row['service_host'],
+            None,
+            row['report_digest'],
+            orders_seen=0,
+            contract=row['contract'],
+        )
+        assert told is not None
+        self.assertEqual(3, len(told.disabled))
+        self.assert_drained()
+
+    def test_it_begins_with_a_report_of_a_new_device(self) -> None:
+        self.announce()
+        self.let_the_time_come()
+        told = dataclasses.replace(self.host, regions=(1, 1, 1, 1)).report()
+        assert told is not None
+        self.assertEqual({self.of_bus(bus) for bus in range(4)}, told.disabled)
+
+    def test_what_was_disabled_before_stays_so(self) -> None:
+        device.set_status(self.of_bus(1), MAINTAINING)
+        self.announce()
+        self.let_the_time_come()
+        self.host.report()
+        self.assertEqual(2, draining.get('compute-1')['devices'])
+        self.end()
+        self.assertEqual(
+            {0: ENABLED, 1: MAINTAINING, 2: ENABLED}, self.statuses()
+        )
+
+    def test_another_beginning_and_end(self) -> None:
+        sooner = _FUTURE - datetime.timedelta(days=1)
+        self.announce()
+        draining.begin('compute-1', 'more fans', _FUTURE, 'bob', sooner)
+        [found] = draining.get_all(with_announced=True)
+        self.assertEqual(
+            (sooner, _FUTURE, 'more fans', 'bob'),
+            (
+                found['start'],
+                found['until'],
+                found['reason'],
+                found['requested_by'],
+            ),
+        )
+        self.assert_not_drained()
+
+    def test_it_begins_at_once_after_all(self) -> None:
+        self.announce()
+        self.begin()
+        self.assert_drained()
+        self.assertIsNone(draining.get('compute-1')['start'])
+
+    def test_a_beginning_that_is_over(self) -> None:
+        draining.begin('compute-1', 'new fans', None, 'ann', _PAST)
+        self.assert_drained()
+        self.assertIsNone(draining.get('compute-1')['start'])
+
+    def test_another_reason_leaves_the_beginning(self) -> None:
+        self.announce()
+        self.let_the_time_come()
+        self.host.report()
+        self.begin('more fans')
+        self.assertEqual(_PAST, draining.get('compute-1')['start'])
+
+    def test_it_ends_before_it_begins(self) -> None:
+        self.announce()
+        self.end()
+        self.assertEqual([], draining.get_all(with_announced=True))
+        self.assertIsNone(self.host.report(orders_seen=0))
+        self.assertRaises(exceptions.Conflict, self.end)
+        self.let_the_time_come()
+        self.host.report()
+        self.assert_not_drained()
+
+    def test_a_drain_that_has_begun_is_not_announced(self) -> None:
+        self.begin()
+        error = self.assertRaises(exceptions.Conflict, self.announce)
+        self.assertIn('compute-1 is drained already', str(error))
+        self.assert_drained()
+
+    def test_an_unknown_host(self) -> None:
+        for start in (_PAST, _FUTURE):
+            self.assertRaises(
+                exceptions.NotFound,
+                draining.begin,
+                'nobody',
+                'why',
+                None,
+                None,
+                start,
+            )
+
+    def test_statements(self) -> None:
+        """Only the report that begins a drain has more of them."""
+        changed = dataclasses.replace(self.host, serials=((0, 'a'),))
+
+        def both() -> list[int]:
+            return [
+                len(self.statements(call))
+                for call in (
+                    lambda: self.host.report(orders_seen=0),
+                    lambda: changed.report(orders_seen=0),
+                    self.host.report,
+                )
+            ]
+
+        both()
+        before = both()
+        self.assertEqual(1, before[0])
+        self.assertEqual(1, len(self.statements(self.announce)))
+        self.assertEqual(before, both())
+
+
 class TestRace(DrainingTestCase):
     # SQLite has one writer at a time.
     scenarios = database.SCENARIOS[1:]
@@ -251,6 +443,20 @@ class TestRace(DrainingTestCase):
         grown = dataclasses.replace(self.host, regions=(1, 1, 1, 1))
         base.race([self.begin, grown.report])
         self.assertEqual(dict.fromkeys(range(4), MAINTAINING), self.statuses())
+
+    def test_its_time_comes(self) -> None:
+        """The drain begins once, or is ended."""
+        self.announce()
+        self.let_the_time_come()
+        found = base.race([self.host.report] * 4)
+        self.assertEqual({3}, {len(told.disabled) for told in found})
+        self.assertEqual({1}, {told.revision for told in found})
+        self.end()
+        self.announce()
+        self.let_the_time_come()
+        base.race([self.host.report, self.end])
+        self.assertEqual(dict.fromkeys(range(3), ENABLED), self.statuses())
+        self.assertEqual([], draining.get_all(with_announced=True))
 
     def test_many_at_once(self) -> None:
         self.assertEqual([None] * 4, base.race([self.begin] * 4))

@@ -20,6 +20,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import draining
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import clock
@@ -206,6 +207,18 @@ class TestForget(base.DatabaseTestCase):
                     row['drain_reason'],
                     bool(row['is_silent']),
                 )
+                for row in host.get_summaries(180)
+            ],
+        )
+
+    def test_a_drain_that_is_announced(self) -> None:
+        start = datetime.datetime(2120, 1, 1, tzinfo=datetime.UTC)
+        draining.begin('compute-1', 'new fans', None, None, start)
+        draining.begin('compute-2', 'more fans', None, None)
+        self.assertEqual(
+            [('new fans', start), ('more fans', None)],
+            [
+                (row['drain_reason'], row['announced_for'])
                 for row in host.get_summaries(180)
             ],
         )

@@ -12,6 +12,7 @@
 
 """A host is drained by its command's own code, through keystone and HTTP."""
 
+import datetime
 import time
 
 from keystoneauth1 import adapter
@@ -24,6 +25,8 @@ from nova_accel.osc import host_emptying
 
 #: A run is over long before, or fails.
 _TIMEOUT_S = 120
+
+_SOON = datetime.timedelta(seconds=3)
 
 
 class DrainTestCase(test_live_migration.LiveMigrationTestCase):
@@ -161,6 +164,27 @@ class TestDrain(DrainTestCase):
         self._run_periodics()
         server = self.boot(self.both)
         self.assertEqual('host1', self.host_of(server))
+
+    def test_a_drain_that_is_announced(self):
+        """Servers come until then, and none from the next report on."""
+        self.cloud.begin('new fans', None, '2120-01-01T00:00:00+00:00')
+        self._run_periodics()
+        server = self.boot_on_host1(self.both, 'before')
+        self.assertEqual('host1', self.host_of(server))
+        self.delete(server)
+        soon = datetime.datetime.now(datetime.UTC) + _SOON
+        self.cloud.begin('new fans', None, soon.isoformat())
+        time.sleep(_SOON.total_seconds())
+        self.settle('host1')
+        self._run_periodics()
+        self.assertEqual('host2', self.host_of(self.boot(self.both)))
+        refused = self.boot(self.both, host='host1', expected_state='ERROR')
+        self.assertEqual('ERROR', refused['status'])
+        drain = self.cloud.drain()
+        self.assertEqual(
+            soon.replace(microsecond=0).isoformat(), drain['from']
+        )
+        self.assertIsNotNone(drain['requested_at'])
 
     def test_no_other_host_has_room(self):
         self.boot_on_host1(self.both, 'first')

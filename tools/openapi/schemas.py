@@ -367,15 +367,23 @@ DRAIN = _fields(
     {
         'hostname': _STRING,
         'reason': _STRING,
+        'from': {
+            **_TIME_OR_NULL,
+            'description': 'The announced beginning; since microversion 2.5',
+        },
         'until': _TIME_OR_NULL,
         'is_overdue': {'type': 'boolean'},
-        'requested_at': _TIME,
+        'requested_at': {
+            **_TIME_OR_NULL,
+            'description': 'When it began, null if it has not yet',
+        },
         'requested_by': _STRING_OR_NULL,
         'devices': {
             **_INTEGER,
             'description': 'How many devices are disabled for it',
         },
-    }
+    },
+    'from',
 )
 
 ORDERS = one(

@@ -17,36 +17,48 @@ from typing import Any
 
 import webob
 
+from nova_accel import exceptions
+from nova_accel.api.http import microversion
 from nova_accel.api.http import request
+from nova_accel.api.schemas import drain as schemas
 from nova_accel.db import draining
 from nova_accel.model.fleet import host_drain
 
 
 def list_drains(req: webob.Request) -> webob.Response:
     request.authorize(req)
+    has_start = _has_start(req)
+    rows = draining.get_all(with_announced=has_start)
     return webob.Response(
-        json_body={'drains': [_to_json(row) for row in draining.get_all()]}
+        json_body={'drains': [_to_json(row, has_start) for row in rows]}
     )
 
 
 def get_drain(req: webob.Request) -> webob.Response:
     request.authorize(req)
-    return _answer(request.path_hostname(req))
+    return _answer(req, request.path_hostname(req))
 
 
 def begin_drain(req: webob.Request) -> webob.Response:
-    """Disable the devices of a host; the same again changes nothing."""
+    """Disable the devices of a host, or announce that.
+
+    The same again changes nothing.
+    """
     context = request.authorize(req)
     hostname = request.path_hostname(req)
     body = request.json_body(req)
-    until = body.get('until')
-    draining.begin(
-        hostname,
-        body['reason'],
-        None if until is None else host_drain.parse_until(until),
-        context.user_id,
+    if not _has_start(req):
+        request.check(body, schemas.DRAIN_OF_2_4)
+    start, until = (
+        None
+        if body.get(name) is None
+        else host_drain.parse_time(name, body[name])
+        for name in ('from', 'until')
     )
-    return _answer(hostname)
+    if start is not None and until is not None and start >= until:
+        raise exceptions.InvalidRequest('from: the time is not before until')
+    draining.begin(hostname, body['reason'], until, context.user_id, start)
+    return _answer(req, hostname)
 
 
 def end_drain(req: webob.Request) -> webob.Response:
@@ -56,16 +68,22 @@ def end_drain(req: webob.Request) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _answer(hostname: str) -> webob.Response:
-    return webob.Response(
-        json_body={'drain': _to_json(draining.get(hostname))}
-    )
+def _has_start(req: webob.Request) -> bool:
+    """Whether the client knows drains that are announced."""
+    return microversion.is_at_least(req, '2.5')
 
 
-def _to_json(row: draining.DrainRow) -> dict[str, Any]:
+def _answer(req: webob.Request, hostname: str) -> webob.Response:
+    has_start = _has_start(req)
+    row = draining.get(hostname, with_announced=has_start)
+    return webob.Response(json_body={'drain': _to_json(row, has_start)})
+
+
+def _to_json(row: draining.DrainRow, has_start: bool) -> dict[str, Any]:
     return {
         'hostname': row['hostname'],
         'reason': row['reason'],
+        **({'from': _iso(row['start'])} if has_start else {}),
         'until': _iso(row['until']),
         'is_overdue': row['is_overdue'],
         'requested_at': _iso(row['requested_at']),

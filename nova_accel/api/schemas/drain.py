@@ -15,19 +15,22 @@
 from nova_accel.api.schemas import scalars
 from nova_accel.model.fleet import host_drain
 
-#: ``until`` is checked as a time, too.
+#: Times are checked as such, too.
+_TIME_OR_NULL: scalars.Schema = {
+    'anyOf': [
+        {'type': 'string', 'pattern': host_drain.TIME},
+        {'type': 'null'},
+    ]
+}
+
+_FIRST: scalars.Schema = {
+    'reason': {**scalars.REASON, 'minLength': 1},
+    'until': _TIME_OR_NULL,
+}
+
 DRAIN = scalars.strict_object(
-    {
-        'reason': {
-            **scalars.REASON,
-            'minLength': 1,
-        },
-        'until': {
-            'anyOf': [
-                {'type': 'string', 'pattern': host_drain.TIME},
-                {'type': 'null'},
-            ]
-        },
-    },
-    'until',
+    {**_FIRST, 'from': _TIME_OR_NULL}, 'from', 'until'
 )
+
+#: Before microversion 2.5.
+DRAIN_OF_2_4 = scalars.strict_object(_FIRST, 'until')

@@ -27,6 +27,17 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _FINDINGS = schema.FINDINGS
 
+#: Whether the announced beginning of a drain has come, and it has not begun.
+IS_DUE = sa.case(
+    (
+        sa.and_(
+            _HOSTS.c.drained_at.is_(None), _HOSTS.c.drained_from <= clock.now()
+        ),
+        True,
+    ),
+    else_=False,
+)
+
 
 class HostState(TypedDict):
     """Whether a host reports."""

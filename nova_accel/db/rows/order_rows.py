@@ -24,6 +24,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from nova_accel.db.rows import host_rows
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import host_orders
@@ -36,14 +37,17 @@ _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 
 
-def read(connection: sa.Connection, hostname: str) -> host_orders.Orders:
-    """The orders of a host that is locked."""
-    revision, has_unadopted = connection.execute(
+def read(
+    connection: sa.Connection, hostname: str
+) -> tuple[host_orders.Orders, bool]:
+    """The orders of a locked host, and whether a drain of it is due."""
+    revision, has_unadopted, is_due = connection.execute(
         sa.select(
             _HOSTS.c.orders,
             sa.exists().where(
                 _ARQS.c.hostname == hostname, _ARQS.c.role.is_(None)
             ),
+            host_rows.IS_DUE,
         ).where(_HOSTS.c.hostname == hostname)
     ).one()
     disabled = connection.scalars(
@@ -60,12 +64,13 @@ def read(connection: sa.Connection, hostname: str) -> host_orders.Orders:
             _HANDLES.c.unclean_since.is_not(None),
         )
     )
-    return host_orders.Orders(
+    orders = host_orders.Orders(
         revision,
         frozenset(disabled),
         frozenset(unclean),
         has_unadopted=bool(has_unadopted),
     )
+    return orders, bool(is_due)
 
 
 def next_revision(connection: sa.Connection, hostname: str) -> int:

@@ -94,6 +94,8 @@ HOSTS = _table(
     # When its devices, their contents or their faults, its orders or its
     # absent handles changed. A report that has nothing new leaves it.
     sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),
+    # From when it is to be drained, if that was announced.
+    sa.Column('drained_from', utc_datetime.UtcDateTime),
     # Since when it is drained, None if it is not; the user id of who has asked
     # for it last, why, and until when, if that is known.
     sa.Column('drained_at', utc_datetime.UtcDateTime),

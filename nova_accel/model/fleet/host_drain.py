@@ -75,25 +75,26 @@ def from_dict(value: Mapping[str, Any]) -> HostDrain:
     )
 
 
-def parse_until(text: str) -> datetime.datetime:
+def parse_time(name: str, text: str) -> datetime.datetime:
     """The time of an ISO 8601 text with a time zone, in UTC.
 
+    :param name: of the field, for the fault
     :raises InvalidRequest: it is none, has no time zone, or is out of reach.
     """
     try:
         time = datetime.datetime.fromisoformat(text)
     except ValueError as error:
         raise exceptions.InvalidRequest(
-            f'until: {reason_words.printable(text[:255])} is no time of ISO '
+            f'{name}: {reason_words.printable(text[:255])} is no time of ISO '
             '8601 such as 2026-11-24T06:00:00+00:00'
         ) from error
     if time.tzinfo is None:
         raise exceptions.InvalidRequest(
-            'until: the time has no time zone, such as Z or +01:00'
+            f'{name}: the time has no time zone, such as Z or +01:00'
         )
     if time.year not in _YEARS:
         raise exceptions.InvalidRequest(
-            f'until: the year {time.year} is not from {_YEARS.start} to '
+            f'{name}: the year {time.year} is not from {_YEARS.start} to '
             f'{_YEARS.stop - 1}'
         )
     return time.astimezone(datetime.UTC)

@@ -11,6 +11,7 @@
 # under the License.
 
 
+import datetime
 import io
 import types
 from typing import Any
@@ -152,6 +153,13 @@ class TestList(base.DriftTestCase):
             ],
             [(row[0], row[2], *row[4:]) for row in rows],
         )
+
+    def test_a_drain_that_is_announced(self) -> None:
+        start = datetime.datetime(2120, 1, 1, 6, tzinfo=datetime.UTC)
+        draining.begin('compute-1', 'new firmware', None, 'admin', start)
+        _columns, rows = host.List(None, None).take_action(None)
+        [row] = rows
+        self.assertEqual('from 2120-01-01 06:00 UTC: new firmware', row[6])
 
 
 class TestRemove(base.DriftTestCase):

@@ -113,6 +113,37 @@ class TestDrain(HostDrainTestCase):
         [again] = draining_db.get_all()
         self.assertEqual({**first, 'reason': 'more fans'}, again)
 
+    def test_it_is_announced(self) -> None:
+        self.boot('live')
+        status, rows = self.drain(*_REASON, '--from', '2120-01-01T01:00+01:00')
+        self.assertEqual(0, status)
+        self.assertEqual(('live', 'planned'), rows['live'][:2])
+        self.assertEqual([], self.nova.asked)
+        self.assertIn(
+            'Servers stay where they are. New ones stay away from '
+            '2120-01-01T00:00:00+00:00 on. Run the command again then.\n',
+            self.said,
+        )
+        self.assertEqual([], draining_db.get_all())
+        # Without the option it begins at once.
+        self.assertEqual((0, {'live': ('live', 'left', '')}), self.drain())
+        [found] = draining_db.get_all()
+        self.assertEqual('new fans', found['reason'])
+
+    def test_a_beginning_that_is_over(self) -> None:
+        self.boot('live')
+        self.assertEqual(
+            (0, {'live': ('live', 'left', '')}),
+            self.drain(*_REASON, '--from', '2020-01-01T00:00:00Z'),
+        )
+        error = self.assertRaises(
+            exceptions.CommandError,
+            self.drain,
+            '--from',
+            '2120-01-01T00:00:00Z',
+        )
+        self.assertIn('is drained already', str(error))
+
     def test_it_is_interrupted(self) -> None:
         self.boot('live')
         self.boot('next')
@@ -130,6 +161,7 @@ class TestDrain(HostDrainTestCase):
             ('--until', 'tomorrow'),
             ('--until', '2020-01-01T00:00:00Z'),
             ('--until', '2120-01-01T00:00:00'),
+            ('--from', 'tomorrow'),
             ('--concurrency', '0'),
             ('--concurrency', '65'),
             ('--timeout', 'forever'),
@@ -178,7 +210,7 @@ class TestShow(HostDrainTestCase):
         draining_db.begin(
             'compute-1',
             'a\x1b[2J',
-            model.parse_until('2020-01-01T00:00:00Z'),
+            model.parse_time('until', '2020-01-01T00:00:00Z'),
             'ann',
         )
         columns, rows = self.listed(host_drain.ListDrains)
@@ -190,6 +222,7 @@ class TestShow(HostDrainTestCase):
             {
                 'Host': 'compute-1',
                 'Reason': 'a\x1b[2J',
+                'From': None,
                 'Until': '2020-01-01T00:00:00+00:00',
                 'Overdue': True,
                 'Requested by': 'ann',
@@ -197,6 +230,15 @@ class TestShow(HostDrainTestCase):
             },
             found,
         )
+
+    def test_an_announced_drain(self) -> None:
+        start = model.parse_time('from', '2120-01-01T00:00:00Z')
+        draining_db.begin('compute-1', 'new fans', None, 'ann', start)
+        columns, row = self._show()
+        found: dict[str, Any] = dict(zip(columns, row, strict=True))
+        self.assertEqual('2120-01-01T00:00:00+00:00', found['From'])
+        self.assertIsNone(found['Since'])
+        self.assertEqual(0, found['Disabled devices'])
 
     def _show(self) -> Any:
         return self.listed(host_drain.ShowDrain, 'compute-1')

@@ -43,6 +43,7 @@ def _create_hosts() -> None:
         sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
         sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
         sa.Column('changed_at', sa.DateTime),
+        sa.Column('drained_from', sa.DateTime),
         sa.Column('drained_at', sa.DateTime),
         sa.Column('drained_by', sa.String(255)),
         sa.Column('drain_reason', sa.Text),

@@ -12,10 +12,12 @@
 
 from typing import Any
 
+from nova_accel.db import draining
 from unit.api import base
 
 _PATH = f'/hosts/{base.HOSTNAME}/drain'
 _BODY = {'reason': 'new fans', 'until': '2120-11-24T07:00:00+01:00'}
+_ANNOUNCED = {**_BODY, 'from': '2120-11-23T07:00:00+01:00'}
 
 
 class DrainTest(base.ApiTestCase):
@@ -25,6 +27,9 @@ class DrainTest(base.ApiTestCase):
 
     def ask(self, method: str, path: str = _PATH, body: Any = None) -> Any:
         return self.ok(method, path, body, version='2.4')
+
+    def latest(self, method: str, path: str = _PATH, body: Any = None) -> Any:
+        return self.ok(method, path, body, version='2.5')
 
     def drains(self) -> list[dict[str, Any]]:
         found = self.ask('GET', '/drains')['drains']
@@ -65,6 +70,68 @@ class DrainTest(base.ApiTestCase):
             'PUT', body={'reason': 'x', 'until': '2020-01-01T00:00:00Z'}
         )['drain']
         self.assertIs(True, overdue['is_overdue'])
+
+    def test_it_is_announced(self) -> None:
+        found = self.latest('PUT', body=_ANNOUNCED)['drain']
+        self.assertEqual(
+            {
+                'hostname': base.HOSTNAME,
+                'reason': 'new fans',
+                'from': '2120-11-23T06:00:00+00:00',
+                'until': '2120-11-24T06:00:00+00:00',
+                'is_overdue': False,
+                'requested_at': None,
+                'requested_by': 'user',
+                'devices': 0,
+            },
+            found,
+        )
+        self.assertEqual({'drain': found}, self.latest('GET'))
+        self.assertEqual({'drains': [found]}, self.latest('GET', '/drains'))
+        [device] = self.ok('GET', '/devices')['devices']
+        self.assertEqual('enabled', device['status'])
+        # An older client takes each host that is told for a drained one.
+        self.assertEqual([], self.drains())
+        self.refused(404, 'GET', _PATH, version='2.4')
+        self.ask('DELETE')
+        self.assertEqual({'drains': []}, self.latest('GET', '/drains'))
+
+    def test_it_begins_at_once(self) -> None:
+        for start in (None, '2020-01-01T00:00:00Z'):
+            found = self.latest('PUT', body={'reason': 'a', 'from': start})
+            self.assertIsNone(found['drain']['from'])
+            self.assertIsNotNone(found['drain']['requested_at'])
+        self.assertIn(
+            'is drained already',
+            self.refused(409, 'PUT', _PATH, _ANNOUNCED, version='2.5'),
+        )
+        [older] = self.drains()
+        self.assertNotIn('from', older)
+        self.assertNotIn('from', self.ask('GET')['drain'])
+
+    def test_a_beginning_that_is_refused(self) -> None:
+        for start, fault in (
+            ('tomorrow', 'from'),
+            ('2026-11-24T06:00:00', 'from'),
+            ('2026-13-24T06:00:00Z', 'from: '),
+            ('1999-11-24T06:00:00Z', 'from: the year 1999'),
+            (_BODY['until'], 'from: '),
+            ('2121-01-01T00:00:00Z', 'from: '),
+        ):
+            self.assertIn(
+                fault,
+                self.refused(
+                    400, 'PUT', _PATH, {**_BODY, 'from': start}, version='2.5'
+                ),
+            )
+        for start in (None, _ANNOUNCED['from']):
+            self.assertIn(
+                "'from' was unexpected",
+                self.refused(
+                    400, 'PUT', _PATH, {**_BODY, 'from': start}, version='2.4'
+                ),
+            )
+        self.assertEqual([], draining.get_all(with_announced=True))
 
     def test_the_host_is_told(self) -> None:
         self.ask('PUT', body=_BODY)

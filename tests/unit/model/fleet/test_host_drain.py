@@ -40,7 +40,7 @@ class TestWords(testtools.TestCase):
             self.assertEqual(f'its host is {words}', drain.words)
 
 
-class TestParseUntil(testtools.TestCase):
+class TestParseTime(testtools.TestCase):
     def test_time_zones(self) -> None:
         for text in (
             '2026-11-24T06:00:00Z',
@@ -49,7 +49,7 @@ class TestParseUntil(testtools.TestCase):
             '2026-11-24T01:30:00.000-04:30',
         ):
             self.assertIsNotNone(re.search(host_drain.TIME, text))
-            self.assertEqual(_END, host_drain.parse_until(text))
+            self.assertEqual(_END, host_drain.parse_time('until', text))
 
     def test_refused(self) -> None:
         for text, fault in (
@@ -60,7 +60,7 @@ class TestParseUntil(testtools.TestCase):
             ('9999-11-24T06:00:00Z', 'year 9999'),
         ):
             error = self.assertRaises(
-                exceptions.InvalidRequest, host_drain.parse_until, text
+                exceptions.InvalidRequest, host_drain.parse_time, 'until', text
             )
             self.assertIn(fault, str(error))
 
@@ -68,7 +68,7 @@ class TestParseUntil(testtools.TestCase):
     def test_any_text(self, text: str) -> None:
         """It is a time in UTC, or refused."""
         try:
-            found = host_drain.parse_until(text)
+            found = host_drain.parse_time('until', text)
         except exceptions.InvalidRequest:
             return
         self.assertEqual(datetime.timedelta(0), found.utcoffset())
@@ -76,7 +76,9 @@ class TestParseUntil(testtools.TestCase):
     @hypothesis.given(st.from_regex(host_drain.TIME))
     def test_any_text_of_the_form(self, text: str) -> None:
         try:
-            found = host_drain.parse_until(text)
+            found = host_drain.parse_time('until', text)
         except exceptions.InvalidRequest:
             return
-        self.assertEqual(found, host_drain.parse_until(found.isoformat()))
+        self.assertEqual(
+            found, host_drain.parse_time('until', found.isoformat())
+        )

@@ -297,6 +297,32 @@ class AcceleratorApi:
         )
         return _arqs(answer)
 
+    def replacements(
+        self,
+        instance_uuid: str,
+        role: arq_types.Role,
+        attempt: int,
+        wanted: Mapping[str, str],
+    ) -> tuple[arq_types.Arq, ...]:
+        """Bind new ARQs beside held ones, which :meth:`adopt` gives back.
+
+        :param attempt: as for :meth:`acquire`; a number that another call has
+            used binds nothing
+        :param wanted: uuid of a held ARQ -> uuid of the provider of which the
+            new one is to have a unit
+        :returns: all bound ARQs, old and new
+        :raises AcceleratorError: nothing new is held (StaleAttempt, NotFound,
+            AcceleratorsBusy, InvalidRequest), or the result is unknown
+            (ServiceUnavailable).
+        """
+        return _arqs(
+            self._call(
+                'PUT',
+                f'{self._binding(instance_uuid, role)}/replacements',
+                json={'attempt': attempt, 'arqs': dict(wanted)},
+            )
+        )
+
     def adopt(
         self,
         instance_uuid: str,

@@ -265,6 +265,24 @@ def _answered(ask: Callable[[Any, str], Any]) -> Any:
     return answer
 
 
+def claim(consumer: str, resources: Resources) -> None:
+    """Allocate these resources to a consumer, beside what it has.
+
+    :raises Conflict: Placement refuses, as others have them.
+    :raises ServiceUnavailable: Placement gave no usable answer.
+    """
+    try:
+        report.report_client_singleton().add_resources_to_instance_allocation(
+            nova_context.get_admin_context(),
+            consumer,
+            _in_request(resources),
+        )
+    except exception.AllocationUpdateFailed as error:
+        raise exceptions.Conflict(f'Placement refuses: {error}') from error
+    except _FAULTS as error:
+        raise _unavailable(error) from error
+
+
 def take_away(consumer: str, resources: Resources) -> None:
     """Remove these resources from a consumer's allocation, and no others.
 
@@ -274,13 +292,17 @@ def take_away(consumer: str, resources: Resources) -> None:
         report.report_client_singleton().remove_resources_from_instance_allocation(
             nova_context.get_admin_context(),
             consumer,
-            {
-                rp_uuid: {'resources': dict(amounts)}
-                for rp_uuid, amounts in resources.items()
-            },
+            _in_request(resources),
         )
     except _FAULTS as error:
         raise _unavailable(error) from error
+
+
+def _in_request(resources: Resources) -> dict[str, dict[str, dict[str, int]]]:
+    return {
+        rp_uuid: {'resources': dict(amounts)}
+        for rp_uuid, amounts in resources.items()
+    }
 
 
 def _unavailable(error: object) -> exceptions.ServiceUnavailable:

@@ -80,6 +80,16 @@ or start, and their accelerators then have other PCI addresses.
             'not be made, or if the last one has left something to repair.'
         ),
     ),
+    cfg.BoolOpt(
+        'replace_failed',
+        default=True,
+        help=(
+            'Whether a server that is started, or rebooted hard, gets another '
+            'unit of this host for each of its accelerators that has failed. '
+            'A device with "clean" in its line of device_spec may have data '
+            'of the server: it is replaced only if the owner asks for it.'
+        ),
+    ),
     cfg.IntOpt(
         'max_concurrent_cleanings',
         default=4,

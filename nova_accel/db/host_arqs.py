@@ -30,15 +30,12 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
-from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
-from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import project_quota
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
-from nova_accel.db.sql import time_limits
 from nova_accel.model import arq_types
 from nova_accel.model import host_binding
 from nova_accel.model.profiles import device_profile
@@ -379,21 +376,9 @@ def _bind(connection: sa.Connection, request: AcquireRequest) -> None:
             )
         ]
     )
-    arqs = list(itertools.chain.from_iterable(rows))
-    bind_ms = time_limits.taken_ms()
-    connection.execute(
-        sa.insert(_ARQS),
-        [
-            {
-                **row,
-                'chosen_because': allotted.why[row['uuid']],
-                'bind_ms': bind_ms,
-            }
-            for row in arqs
-        ],
+    arq_rows.insert_bound(
+        connection, list(itertools.chain.from_iterable(rows)), allotted
     )
-    handle_rows.take(connection, allotted.arqs)
-    demand_rows.count(connection, [row['group'] for row in arqs])
 
 
 def _profile(

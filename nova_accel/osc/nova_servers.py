@@ -10,16 +10,18 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Servers and their moves, as Nova's API tells them to an administrator."""
+"""Servers and their moves, as Nova's API tells them."""
 
 from collections.abc import Collection
 from collections.abc import Iterable
+from typing import Any
 from typing import NamedTuple
 
 from keystoneauth1 import adapter as ks_adapter
 from openstack import exceptions as sdk_exceptions
 from openstack.compute.v2 import migration
 from openstack.compute.v2 import server
+from oslo_utils import uuidutils
 
 from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_sources
@@ -49,6 +51,20 @@ class KnownServers(NamedTuple):
 
     nova: fleet_sources.NovaReading
     untold: frozenset[str]
+
+
+def uuid_of(app: Any, name_or_uuid: str) -> str:
+    """The uuid of a server. Nova is asked only for one of a name.
+
+    :param app: the program, of a command
+    :raises NotFoundException: openstacksdk's; no server of the project of the
+        one who types has the name
+    """
+    if uuidutils.is_uuid_like(name_or_uuid):
+        return name_or_uuid
+    compute = app.client_manager.sdk_connection.compute
+    uuid: str = compute.find_server(name_or_uuid, ignore_missing=False).id
+    return uuid
 
 
 def read(

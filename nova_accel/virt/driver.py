@@ -43,6 +43,7 @@ from nova_accel.virt import instance_event
 from nova_accel.virt import joined_guest
 from nova_accel.virt import live_migration
 from nova_accel.virt import rebuild
+from nova_accel.virt import replacing
 from nova_accel.virt import server_request
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
@@ -55,7 +56,7 @@ _GUEST_CONFIG = inspect.signature(
 )
 
 
-class AcceleratorMixin(rebuild.RebuildMixin):
+class AcceleratorMixin(replacing.ReplacementMixin, rebuild.RebuildMixin):
     """Gives a libvirt driver accelerators."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -70,7 +71,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         super().init_host(host)
         self._accelerators = wiring.start(self._host, host)
         self.os_acc = self._accelerators.os_acc
-        self._rpc_agent = wiring.agent(self._accelerators)
+        self._rpc_agent = wiring.agent(self._accelerators, self.replace_failed)
         self._rpc_agent.start()
         self._accelerators.fabric.watch()
 
@@ -121,6 +122,9 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     ) -> None:
         # A guest that exists already keeps what it has until it is
         # destroyed.
+        with self._translated(context, instance):
+            if self._accelerators.attachments.settle(instance.uuid):
+                allocations = dict(our_allocations.of_consumer(instance.uuid))
         with (
             self._translated(context, instance),
             self.os_acc.acquired(
@@ -186,6 +190,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
         context = bound.arguments.get('context')
+        if instance.uuid in self._rebooting:
+            self._made_again(instance)
         with self._translated(context, instance):
             self.os_acc.ready_ports(instance, bound.arguments['network_info'])
             # Nova may pass the ARQs of ports, too.

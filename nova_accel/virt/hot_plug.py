@@ -17,6 +17,7 @@ changed: its definition keeps the devices, for its next start.
 """
 
 from collections.abc import Callable
+from collections.abc import Container
 from collections.abc import Iterable
 
 from lxml import etree
@@ -84,6 +85,42 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]) -> None:
     for hostdev in missing:
         hostdev.place = places.get(guest_xml.name(hostdev))
         guest.attach_device(hostdev, live=True)
+
+
+def take_out(
+    guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq], timeout_s: float
+) -> list[guest_xml.Address | None]:
+    """As :func:`detach`, and also from the guest's definition.
+
+    :returns: the address of each function that the guest had, None of one that
+        it did not have
+    """
+    arqs = tuple(arqs)
+    places = _places(etree.fromstring(guest.get_xml_desc()))
+    detach(guest, arqs, timeout_s)
+    definition = etree.fromstring(guest.get_xml_desc(dump_inactive=True))
+    defined = _places(definition)
+    for hostdev in guest_xml.hostdevs(arqs):
+        if guest_xml.name(hostdev) in defined:
+            guest.detach_device(hostdev, persistent=True)
+    return [
+        places.get(guest_xml.name(hostdev))
+        for hostdev in guest_xml.hostdevs(arqs)
+    ]
+
+
+def put_in(
+    guest: libvirt_guest.Guest,
+    arqs: Iterable[arq_types.Arq],
+    places: Iterable[guest_xml.Address | None],
+) -> None:
+    """Attach devices at addresses of :func:`take_out`, also at later starts.
+
+    :raises libvirtError: libvirt refused one.
+    """
+    for hostdev, place in zip(guest_xml.hostdevs(arqs), places, strict=False):
+        hostdev.place = place
+        guest.attach_device(hostdev, persistent=True, live=True)
 
 
 def attach_missing(
@@ -175,9 +212,17 @@ def _free_places(
             "./devices/*/address[@type='pci']"
         )
     }
+    return _places(
+        etree.fromstring(guest.get_xml_desc(dump_inactive=True)), taken
+    )
+
+
+def _places(
+    domain: etree._Element, taken: Container[tuple[int, ...]] = ()
+) -> dict[str, guest_xml.Address]:
+    """The guest's addresses of the host devices in its XML, by name."""
     places = {}
-    definition = etree.fromstring(guest.get_xml_desc(dump_inactive=True))
-    for element in definition.iterfind('./devices/hostdev'):
+    for element in domain.iterfind('./devices/hostdev'):
         parser = _PARSERS.get(element.get('type'))
         place = element.find("./address[@type='pci']")
         if parser is None or place is None or _numbers(place) in taken:

@@ -40,3 +40,4 @@ class Parts:
     bitstreams: store.Store
     os_acc: os_acc.OsAcc
     fabric: no_fabric.NoFabric
+    current: host_view.CurrentState

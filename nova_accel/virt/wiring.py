@@ -12,7 +12,9 @@
 
 """The wiring: it makes all our parts of nova-compute, and starts them."""
 
+from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import functools
 import pathlib
@@ -145,14 +147,24 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
             common.fabric,
         ),
         common.fabric,
+        common.current,
     )
 
 
-def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
-    """The RPC server that the API calls, once the caller has started it."""
+def agent(
+    accelerators: parts.Parts,
+    replace: Callable[[Any, str, Sequence[str]], None],
+) -> rpc_agent.RpcAgent:
+    """The RPC server that the API calls, once the caller has started it.
+
+    :param replace: replaces failed devices of a server; see
+        :meth:`nova_accel.virt.fpga.programming.rpc_agent.Endpoint.replace`
+    """
     return rpc_agent.RpcAgent(
         accelerators.node.service_host,
-        rpc_agent.Endpoint(accelerators.programmer, accelerators.bitstreams),
+        rpc_agent.Endpoint(
+            accelerators.programmer, accelerators.bitstreams, replace
+        ),
     )
 
 
@@ -324,7 +336,8 @@ def _holding(
             hardware.sysfs,
         ),
         cleaner,
-        common.current.findings,
+        common.current,
+        hardware.guests,
     )
     unused = mdevs.UnusedMdevs(
         hardware.node_devices, hardware.guests, attachments

@@ -253,6 +253,20 @@ class TestBind(ArqTestCase):
             self.assertEqual(value, found[name], name)
         self.assertIsNotNone(found['updated_at'])
 
+    def test_groups_that_are_joined(self) -> None:
+        joined = {**base.QAT, 'accel:link': 'pcie'}
+        self.make_profile(joined, joined, name='joined')
+        self.host = reports.SimulatedHost(functions=2)
+        self.host.report()
+        rp_uuid = self.host.allocated_functions(2).rp_uuid
+        arqs = client_arqs.bind(
+            {
+                arq['uuid']: self.place(rp_uuid, 'd' * 36)
+                for arq in client_arqs.create('joined', base.PROJECT)
+            }
+        )
+        self.assertEqual(['Bound'] * 2, [arq['state'] for arq in arqs])
+
     def test_its_host_is_told_until_it_has_adopted_them(self) -> None:
         before = self.host.report()
         assert before is not None

@@ -39,6 +39,7 @@ from nova_accel.db import idle_regions
 from nova_accel.db import lease
 from nova_accel.db import programming
 from nova_accel.db import provisioning
+from nova_accel.db import replacement
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import paging
@@ -170,9 +171,38 @@ class LifeTestCase(base.DatabaseTestCase):
                 'delete profile',
                 lambda: device_profile.delete_by_names(['pair']),
             ),
+            *self.life_of_a_replacement(),
             *self.life_of_a_device(),
             *self.life_of_a_programming(),
             *self.life_of_an_attribute(),
+        ]
+
+    def life_of_a_replacement(self) -> list[tuple[str, Callable[[], Any]]]:
+        request = self.request()
+        held: list[str] = []
+
+        def replace() -> None:
+            held[:] = [
+                arq['uuid']
+                for arq in replacement.add(
+                    request.key, 2, {held[0]: self.host.rp_uuid(1)}
+                )
+            ]
+
+        return [
+            (
+                'acquire what fails',
+                lambda: held.append(host_arqs.acquire(request)[0]['uuid']),
+            ),
+            ('replace', replace),
+            (
+                'give back what has failed',
+                lambda: host_arqs.adopt(request.key, 3, held[1:]),
+            ),
+            (
+                'release what has replaced it',
+                lambda: host_arqs.release(*request.key, 3),
+            ),
         ]
 
     def life_of_a_device(self) -> list[tuple[str, Callable[[], Any]]]:
@@ -329,6 +359,10 @@ class TestNumberOfStatements(LifeTestCase):
                 lambda: host_arqs.get_of_hosts(['compute-1', 'compute-2']),
             ),
             (
+                'held units',
+                lambda: replacement.get_held(uuidutils.generate_uuid()),
+            ),
+            (
                 'forgotten',
                 lambda: client_arqs.get_forgotten(datetime.timedelta(days=1)),
             ),
@@ -385,6 +419,7 @@ class TestNumberOfStatements(LifeTestCase):
         for name in (
             'get',
             'get of hosts',
+            'held units',
             'forgotten',
             'hosts',
             'list',

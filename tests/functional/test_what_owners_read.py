@@ -14,10 +14,15 @@
 
 import json
 
+import fixtures
+from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
+import requests
 
 from functional import base
+from functional import test_publishing
 from nova_accel.model.profiles import device_profile
+from nova_accel.testing import fake_fpga
 
 #: What a device says when it refuses, and what of it owners read.
 _SECRET = '0000:99:00.0 of host9 is stuck'
@@ -121,3 +126,67 @@ class TestCyborgsKey(TestNative):
             ),
         )
         self.delete(server)
+
+
+class TestHealth(test_publishing.PublishingTestCase):
+    """The owner and the guest learn that a device does not work."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(fake_fpga.FakeFpgaDriver.faults.clear)
+        self.flags(
+            group='vendordata_dynamic_auth', auth_section='service_user'
+        )
+        self.flags(
+            group='api',
+            vendordata_providers=['DynamicJSON'],
+            vendordata_dynamic_targets=[
+                f'accelerators@{self.url}/accelerator/v2/vendordata'
+            ],
+            metadata_cache_expiration=0,
+        )
+        self.metadata = self.useFixture(nova_fixtures.OSMetadataServer())
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.api.handlers.server._PATIENCE_S', 60
+            )
+        )
+
+    def test_a_device_breaks(self):
+        server = self.boot_with_profile('fpga')
+        [arq] = self.owner_reads(server)
+        self.assertEqual(('healthy', None), (arq['health'], arq['reason']))
+        self.assertEqual([arq], self.guest_reads(server))
+        fake_fpga.FakeFpgaDriver.faults['0000:82:00.0'] = _SECRET
+        self.update()
+        [arq] = self.owner_reads(server)
+        self.assertEqual(
+            ('failed', 'the device does not work'),
+            (arq['health'], arq['reason']),
+        )
+        self.assertIsNotNone(arq['since'])
+        self.assertEqual([arq], self.guest_reads(server))
+        for secret in ('host1', 'host9', '0000:'):
+            self.assertNotIn(secret, json.dumps(arq))
+        fake_fpga.FakeFpgaDriver.faults.clear()
+        self.update()
+        [arq] = self.owner_reads(server)
+        self.assertEqual(('healthy', None), (arq['health'], arq['since']))
+        self.delete(server)
+
+    def owner_reads(self, server):
+        return self.demo_accelerator.get(
+            f'/servers/{server["id"]}/accelerators'
+        )['accelerators']
+
+    def guest_reads(self, server):
+        """From Nova's metadata API, which asks Neutron who has an address."""
+        with fixtures.MonkeyPatch(
+            'nova.network.neutron.API.get_fixed_ip_by_address',
+            lambda *_arguments: {'instance_uuid': server['id']},
+        ):
+            answer = requests.get(
+                f'{self.metadata.md_url}openstack/latest/vendor_data2.json',
+                timeout=60,
+            )
+        return answer.json()['accelerators']['accelerators']

@@ -69,7 +69,8 @@ class MessageBus(fixtures.Fixture):
             return
         with fixtures.MonkeyPatch('nova.rpc.TRANSPORT', self.transport(cell)):
             agent = rpc_agent.RpcAgent(
-                name, rpc_agent.Endpoint(programmer, bitstreams)
+                name,
+                rpc_agent.Endpoint(programmer, bitstreams, programmer.replace),
             )
             agent.start()
         self.addCleanup(agent.stop)
@@ -119,6 +120,7 @@ class FakeProgrammer:
     """Takes note of what it is asked for, and fails when told so.
 
     :ivar asked: deployable uuid, what is wanted, asker and project, each time
+    :ivar replaced: project, instance uuid and uuids of ARQs, each time
     :ivar fetched: uuids of bitstreams, which come when they do
     :ivar stocked: deployable and bitstream uuids, likewise
     :ivar fault: what it raises from now on
@@ -130,6 +132,7 @@ class FakeProgrammer:
         self.shell_loading: Any = None
         self.is_shell = False
         self.asked: list[tuple[Any, ...]] = []
+        self.replaced: list[tuple[Any, ...]] = []
         self.fetched: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.stocked: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.fault: Exception | None = None
@@ -155,6 +158,12 @@ class FakeProgrammer:
 
     def stock(self, deployable_uuid: str, bitstream_id: str) -> None:
         self.stocked.put((deployable_uuid, bitstream_id))
+
+    def replace(
+        self, context: Any, instance_uuid: str, arq_uuids: Any
+    ) -> None:
+        self.replaced.append((context.project_id, instance_uuid, arq_uuids))
+        self._fail()
 
     def _fail(self) -> None:
         if self.fault is not None:

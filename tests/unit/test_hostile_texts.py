@@ -335,12 +335,27 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                     command, 'compute-1'
                 ),
                 'accelerator_host_undrain': unknown_host,
+                'accelerator_server_replace': self._replace,
+                'accelerator_server_show': lambda command: listed(
+                    command, fleet.SERVER
+                ),
                 'accelerator_topology_list': lambda command: listed(
                     command, '--long'
                 ),
                 'accelerator_topology_map': self._map,
             },
         )
+
+    def _replace(self, command: type[Any]) -> None:
+        self.assert_harmless(self.printed(command, _SAID))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.api.compute.rpc.replace', lambda *_arguments: None
+            )
+        )
+        text = self.printed(command, fleet.SERVER)
+        self.assertIn('has other devices now', text)
+        self.assert_harmless(text)
 
     def _map(self, command: type[Any]) -> None:
         path = pathlib.Path(self.directory, 'map.html')

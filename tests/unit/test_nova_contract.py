@@ -76,6 +76,15 @@ SIGNATURES = {
         'nova.objects.instance_action:InstanceActionEvent.create':
             'self instance_uuid request_id',
     },
+    'virt/replacing.py': {
+        'nova.objects.instance_action:InstanceAction.action_start':
+            'context instance_uuid action_name want_result',
+        'nova.objects.instance_action:InstanceAction.finish': 'self',
+        'nova.objects.instance:Instance.get_by_uuid':
+            'context uuid expected_attrs use_slave',
+        'nova.objects.instance:Instance.save':
+            'self expected_vm_state expected_task_state admin_state_reset',
+    },
     'virt/guest_partition.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.destroy':
             'self context instance network_info block_device_info '
@@ -207,6 +216,9 @@ SIGNATURES = {
     },
     'client/our_allocations.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
+        'nova.scheduler.client.report:SchedulerReportClient'
+        '.add_resources_to_instance_allocation':
+            'self context consumer_uuid resources',
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocs_for_consumer': 'self context consumer',
         'nova.scheduler.client.report:SchedulerReportClient'
@@ -466,12 +478,13 @@ ATTRIBUTES = {
         'traceback',
     ),
     'nova.objects.fields:PciDeviceStatus': ('ALLOCATED', 'CLAIMED'),
-    'nova.compute.power_state': ('PAUSED', 'RUNNING'),
+    'nova.compute.power_state': ('PAUSED', 'RUNNING', 'SHUTDOWN'),
     'nova.compute.task_states': (
         'REBUILDING',
         'REBUILD_BLOCK_DEVICE_MAPPING',
         'REBUILD_SPAWNING',
         'RESIZE_MIGRATING',
+        'RESIZE_PREP',
         'RESIZE_REVERTING',
     ),
     'nova.virt.libvirt.driver': ('VGPU_RESOURCE_SEMAPHORE',),
@@ -485,7 +498,12 @@ ATTRIBUTES = {
     'nova.rpc': ('NOTIFIER',),
     'nova.objects': ('register_all',),
     'nova.api.compute_req_id': ('HTTP_RESP_HEADER_REQUEST_ID',),
-    'nova.compute.vm_states': ('BUILDING', 'SHELVED_OFFLOADED'),
+    'nova.compute.vm_states': (
+        'ACTIVE',
+        'BUILDING',
+        'SHELVED_OFFLOADED',
+        'STOPPED',
+    ),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': ('XS_KEYPAT', 'XS_RES_PREFIX'),
     'nova.objects.request_spec:RequestSpec': ('same_subtree',),
@@ -747,6 +765,17 @@ class TestNovaContract(testtools.TestCase):
         )
         self.assertIn('task_states.RESIZE_MIGRATING', source)
         self.assertIn('self.driver.finish_revert_migration(', source)
+
+    def test_a_start_clears_the_task_of_a_replacement(self):
+        """virt/replacing.py: nova-compute may be killed meanwhile."""
+        source = inspect.getsource(
+            _resolve('nova.compute.manager:ComputeManager._init_instance')
+        )
+        self.assertRegex(
+            source,
+            r'task_state in \[task_states.RESIZE_PREP\]\):\n'
+            r'(.*\n){3} +instance.task_state = None\n',
+        )
 
     def test_a_revert_forgets_the_old_flavor_even_if_it_fails(self):
         """model/binding_repairs.py tells it so from a failed resize."""

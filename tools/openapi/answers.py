@@ -26,6 +26,8 @@ from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
 from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.handlers import programming
+from nova_accel.api.handlers import replacement
+from nova_accel.api.handlers import server
 from nova_accel.api.handlers import topology
 from nova_accel.api.handlers import version
 from nova_accel.api.http import route
@@ -94,6 +96,8 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     attribute.delete_attribute: _NO_BODY,
     fpga.program_fpga: {200: schemas.PROGRAMMED},
     topology.list_topology: _pages('topology', 'TopologyHost'),
+    server.show_accelerators: {200: schemas.SERVER},
+    server.show_to_guest: {200: schemas.VENDORDATA},
     programming.list_programmings: _pages('programmings', 'Programming'),
     bitstream.prefetch: {202: schemas.HOSTNAMES},
     drain.list_drains: {
@@ -112,4 +116,6 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     binding.acquire: _BOUND_ARQS,
     binding.release: _NO_BODY,
     binding.adopt: _BOUND_ARQS,
+    binding.replace: _BOUND_ARQS,
+    replacement.replace_failed: _NO_BODY,
 }

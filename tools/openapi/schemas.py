@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq_types
+from nova_accel.model.units import unit_health
 from nova_accel.model.units import unit_state
 
 Schema = scalars.Schema
@@ -385,6 +386,48 @@ DRAIN = _fields(
     },
     'from',
 )
+
+SERVER = list_of(
+    'accelerators',
+    _fields(
+        {
+            'arq': scalars.UUID,
+            'device_profile_name': _STRING,
+            'device_profile_group_id': _INTEGER,
+            'resource_class': _STRING,
+            'state': _STATE,
+            'health': {'enum': [str(each) for each in unit_health.Health]},
+            'reason': {
+                **_STRING_OR_NULL,
+                'description': 'Why the health is not healthy',
+            },
+            'since': {
+                **_TIME_OR_NULL,
+                'description': (
+                    'The first report of the fault, or the last report of a '
+                    'silent host'
+                ),
+            },
+            'drain': {
+                'anyOf': [
+                    _fields(
+                        {
+                            'from': _TIME,
+                            'until': _TIME_OR_NULL,
+                            'reason': _STRING,
+                        }
+                    ),
+                    {'type': 'null'},
+                ]
+            },
+        }
+    ),
+)
+
+#: Empty if there is nothing to tell.
+VENDORDATA: Schema = {
+    'anyOf': [SERVER, {'type': 'object', 'maxProperties': 0}]
+}
 
 ORDERS = one(
     'orders',

@@ -36,8 +36,8 @@ from nova_accel.model.fpga import programming_record
 
 CONF = conf.CONF
 
-#: Seconds that a programming takes at most beside the wait for its end.
-_AROUND_S = 60
+#: Seconds that a call of a host takes at most beside the wait for its end.
+AROUND_S = 60
 
 _IN_USE = (
     'its region cannot be programmed now: not only this server uses it. Ask '
@@ -117,7 +117,7 @@ def _alone(
     text = 'is being programmed by another call: try again when that has ended'
     return lease.alone(
         f'programming {region}',
-        CONF.long_rpc_timeout + _AROUND_S,
+        CONF.long_rpc_timeout + AROUND_S,
         exceptions.Conflict(
             f'region {found["region"]} of device {found["device_uuid"]} '
             f'{text}',

@@ -19,6 +19,7 @@ text that has its name, since Nova passes only its own exceptions unchanged.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import functools
 from typing import Any
@@ -68,25 +69,42 @@ def program(
     :raises NoAnswerInTime: the host has not answered in time, so the end is
         not known.
     """
-    with (
-        _translated(callee),
-        _client(context, callee) as (cell_context, prepare),
-    ):
-        # oslo.messaging has registered the first option with the client.
-        return bool(
-            prepare(
-                call_monitor_timeout=CONF.rpc_response_timeout,
-                timeout=CONF.long_rpc_timeout,
-                retry=_RETRIES,
-            ).call(
-                cell_context,
-                'program',
-                deployable_uuid=deployable_uuid,
-                bitstream_uuid=bitstream_uuid,
-                instance_uuid=instance_uuid,
-                shell_loading=str(shell_loading),
-            )
+    return bool(
+        _call(
+            context,
+            callee,
+            'program',
+            deployable_uuid=deployable_uuid,
+            bitstream_uuid=bitstream_uuid,
+            instance_uuid=instance_uuid,
+            shell_loading=str(shell_loading),
         )
+    )
+
+
+def replace(
+    context: nova_context.RequestContext,
+    callee: host_rpc.Callee,
+    instance_uuid: str,
+    arq_uuids: Sequence[str],
+) -> None:
+    """Have failed devices of a server replaced, and wait for the end.
+
+    :param arq_uuids: the ARQs that are to get other devices
+    :raises NotFound: the host has no such server, or no such ARQ.
+    :raises Conflict: the host refuses it, or is in no cell.
+    :raises DeviceError: a device has failed.
+    :raises ServiceUnavailable: a service or the message bus is away.
+    :raises NoAnswerInTime: the host has not answered in time, so the end is
+        not known.
+    """
+    _call(
+        context,
+        callee,
+        'replace',
+        instance_uuid=instance_uuid,
+        arq_uuids=list(arq_uuids),
+    )
 
 
 def prefetch(
@@ -133,6 +151,25 @@ def stock(
             deployable_uuid=deployable_uuid,
             bitstream_uuid=bitstream_uuid,
         )
+
+
+def _call(
+    context: nova_context.RequestContext,
+    callee: host_rpc.Callee,
+    method: str,
+    **arguments: Any,
+) -> Any:
+    """What a host answers to a call that may take it long."""
+    with (
+        _translated(callee),
+        _client(context, callee) as (cell_context, prepare),
+    ):
+        # oslo.messaging has registered the first option with the client.
+        return prepare(
+            call_monitor_timeout=CONF.rpc_response_timeout,
+            timeout=CONF.long_rpc_timeout,
+            retry=_RETRIES,
+        ).call(cell_context, method, **arguments)
 
 
 @contextlib.contextmanager
@@ -201,7 +238,7 @@ def _translated(callee: host_rpc.Callee) -> Iterator[None]:
     except oslo_messaging.MessagingTimeout as error:
         raise exceptions.NoAnswerInTime(
             f'host {service_host} has not answered in time: how it ends is '
-            'in the history of programmings'
+            'in the history of programmings, or in the log of the host'
         ) from error
     # A bus that cannot be reached is told by the driver's library.
     except (

@@ -105,8 +105,8 @@ def _of_instance(
         arq['project_id'] == context.project_id for arq in arqs
     ):
         return arqs
-    reach = _reach(context)
-    return [arq for arq in arqs if reach in (None, arq['project_id'])]
+    project_id = reach(context)
+    return [arq for arq in arqs if project_id in (None, arq['project_id'])]
 
 
 def _only_resolved(arguments: Mapping[str, str]) -> bool:
@@ -144,7 +144,7 @@ def _project(context: caller.Caller, filters: Mapping[str, str]) -> str | None:
 
     :raises HTTPForbidden: the caller does not reach this project
     """
-    wanted = filters.get('project_id', _reach(context))
+    wanted = filters.get('project_id', reach(context))
     if wanted != context.project_id:
         policy.authorize(context, policies.ALL_PROJECTS)
     return wanted
@@ -153,7 +153,7 @@ def _project(context: caller.Caller, filters: Mapping[str, str]) -> str | None:
 def get_arq(req: webob.Request) -> webob.Response:
     context = request.authorize(req)
     arq = client_arqs.get(
-        request.path_uuid(req, 'uuid'), project_id=_reach(context)
+        request.path_uuid(req, 'uuid'), project_id=reach(context)
     )
     return webob.Response(
         json_body=_to_json(
@@ -241,7 +241,7 @@ def delete_arqs(req: webob.Request) -> webob.Response:
             context, functools.partial(_unadopted, context, instance_uuid)
         ):
             client_arqs.delete_by_instance(
-                instance_uuid, project_id=_reach(context)
+                instance_uuid, project_id=reach(context)
             )
     else:
         _delete_by_uuids(context, request.uuids(name, value.split(',')))
@@ -259,13 +259,14 @@ def delete_arq(req: webob.Request) -> webob.Response:
 
 def _delete_by_uuids(context: caller.Caller, uuids: list[str]) -> None:
     bound_allowed = policy.allows(context, policies.DELETE_BOUND)
-    reach = _reach(context)
+    project_id = reach(context)
     try:
         with arq_notification.unbinding(
-            context, functools.partial(client_arqs.get_by_uuids, uuids, reach)
+            context,
+            functools.partial(client_arqs.get_by_uuids, uuids, project_id),
         ):
             client_arqs.delete_by_uuids(
-                uuids, project_id=reach, bound_allowed=bound_allowed
+                uuids, project_id=project_id, bound_allowed=bound_allowed
             )
     except exceptions.Conflict as error:
         if bound_allowed:
@@ -285,7 +286,7 @@ def _unadopted(
     ]
 
 
-def _reach(context: caller.Caller) -> str | None:
+def reach(context: caller.Caller) -> str | None:
     """The only project whose ARQs the caller reaches; None: all projects.
 
     :raises HTTPForbidden: the caller's token is for no project

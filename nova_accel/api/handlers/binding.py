@@ -34,6 +34,7 @@ from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db import imports
+from nova_accel.db import replacement
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
@@ -156,6 +157,15 @@ def adopt(req: webob.Request) -> webob.Response:
             if _is_counted(body)
             else adopted()
         )
+
+
+def replace(req: webob.Request) -> webob.Response:
+    context = request.authorize(req)
+    key = _path(req)
+    body = request.json_body(req)
+    with arq_notification.replacing(context, key, body['arqs']) as bound:
+        bound.extend(replacement.add(key, int(body['attempt']), body['arqs']))
+    return _answer(bound)
 
 
 def _is_counted(body: Mapping[str, Any]) -> bool:

@@ -37,8 +37,9 @@ def times(row: Mapping[str, Any]) -> dict[str, str | None]:
 
     :param row: of the database, whose times are in UTC and whole seconds
     """
-    return {name: _iso(row[name]) for name in ('created_at', 'updated_at')}
+    return {name: iso(row[name]) for name in ('created_at', 'updated_at')}
 
 
-def _iso(time: datetime.datetime | None) -> str | None:
+def iso(time: datetime.datetime | None) -> str | None:
+    """A time of the database, as answers have it."""
     return None if time is None else time.isoformat()

@@ -18,6 +18,7 @@ only if notifications are sent.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ from nova_accel.api.notifications import notifier
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import fence
 from nova_accel.model import arq_types
 
 LOG = logging.getLogger(__name__)
@@ -100,12 +102,8 @@ def acquiring(
         },
         [],
     )
-    change.send(notifier.Phase.START)
-    try:
+    with _started([change]):
         yield bound
-    except Exception as fault:
-        change.send(notifier.Phase.ERROR, fault)
-        raise
     kept = {arq['uuid'] for arq in bound}
     for replaced in _changes(
         context, _UNBIND, (arq for arq in before if arq['uuid'] not in kept)
@@ -113,6 +111,34 @@ def acquiring(
         replaced.send(notifier.Phase.START)
         replaced.send_end()
     dataclasses.replace(change, arqs=bound).send_end()
+
+
+@contextlib.contextmanager
+def replacing(
+    context: caller.Caller, key: fence.Key, uuids: Collection[str]
+) -> Iterator[Arqs]:
+    """Surround the binding of ARQs beside those that they are to replace.
+
+    Its body fills the list with all ARQs of the binding.
+    """
+    bound: Arqs = []
+    if not notifier.is_enabled():
+        yield bound
+        return
+    before = _read(functools.partial(host_arqs.get, *key))
+    changes = [
+        dataclasses.replace(change, arqs=[])
+        for change in _changes(
+            context, _BIND, (arq for arq in before if arq['uuid'] in uuids)
+        )
+    ]
+    with _started(changes):
+        yield bound
+    kept = {arq['uuid'] for arq in before}
+    for change in _changes(
+        context, _BIND, (arq for arq in bound if arq['uuid'] not in kept)
+    ):
+        change.send_end()
 
 
 @contextlib.contextmanager
@@ -138,14 +164,8 @@ def binding(
             )
         ),
     )
-    for change in changes:
-        change.send(notifier.Phase.START)
-    try:
+    with _started(changes):
         yield bound
-    except Exception as fault:
-        for change in changes:
-            change.send(notifier.Phase.ERROR, fault)
-        raise
     for change in _changes(context, _BIND, bound):
         reasons = {
             arq['reason']
@@ -186,6 +206,19 @@ def unbinding(
         raise
     for change in changes:
         change.send_end()
+
+
+@contextlib.contextmanager
+def _started(changes: Sequence[_Change]) -> Iterator[None]:
+    """Notify of the start, and of the fault if the body raises one."""
+    for change in changes:
+        change.send(notifier.Phase.START)
+    try:
+        yield
+    except Exception as fault:
+        for change in changes:
+            change.send(notifier.Phase.ERROR, fault)
+        raise
 
 
 def _changes(

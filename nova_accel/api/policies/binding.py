@@ -28,8 +28,8 @@ RULES = (
     rule.rule(
         ACQUIRE,
         personas.SERVICE,
-        'Make, match and bind the ARQs of an instance, or adopt '
-        'those that Nova has bound.',
+        'Make, match and bind the ARQs of an instance, or those that are to '
+        'replace failed ones; or adopt those that Nova has bound.',
     ),
     rule.rule(
         RELEASE,

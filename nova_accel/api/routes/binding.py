@@ -64,4 +64,12 @@ ROUTES: route.Table = {
             body=schemas.ADOPT,
         ),
     },
+    '/hosts/{hostname}/instances/{instance_uuid}/{role}/replacements': {
+        'PUT': route.Route(
+            binding.replace,
+            'Acquire what is to replace failed accelerators',
+            policies.ACQUIRE,
+            body=schemas.REPLACE,
+        ),
+    },
 }

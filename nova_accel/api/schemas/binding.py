@@ -71,6 +71,21 @@ ACQUIRE = scalars.strict_object(
     'numa_nodes',
 )
 
+#: ARQs that the instance holds -> the providers of those that are to replace
+#: them.
+REPLACE = scalars.strict_object(
+    {
+        'attempt': ATTEMPT,
+        'arqs': {
+            'type': 'object',
+            'propertyNames': scalars.UUID,
+            'additionalProperties': scalars.UUID,
+            'minProperties': 1,
+            'maxProperties': accelerator_request.MAX_ARQS,
+        },
+    }
+)
+
 #: The ARQs that Nova's own Cyborg client has bound to the instance, or that
 #: it holds on the host in another role.
 ADOPT = scalars.strict_object(

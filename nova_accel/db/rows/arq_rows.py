@@ -30,6 +30,7 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import pages
@@ -37,9 +38,11 @@ from nova_accel.db.rows import per_row
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import schema
+from nova_accel.db.sql import time_limits
 from nova_accel.model import arq_types
 from nova_accel.model import paging
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import handle_stock
 
 _TABLE = schema.ARQS
 _HANDLES = schema.ATTACH_HANDLES
@@ -105,6 +108,7 @@ class HeldRow(LockedRow):
     device_profile_group_id: int
     group: dict[str, str]
     device_rp_uuid: str | None
+    image_uuid: str | None
 
 
 class _WithUuid(TypedDict):
@@ -167,6 +171,7 @@ _WHAT_FOR = (
     'device_profile_group_id',
     'group',
     'device_rp_uuid',
+    'image_uuid',
 )
 
 _INSERTING = sa.insert(_TABLE)
@@ -200,6 +205,33 @@ def insert(
 ) -> None:
     """Insert rows of :func:`rows_of_profile`."""
     connection.execute(_INSERTING, rows)
+
+
+def insert_bound(
+    connection: sa.Connection,
+    rows: Sequence[Mapping[str, Any]],
+    allotted: handle_stock.Allotment,
+) -> None:
+    """Insert bound ARQs, and take the handles that are set aside for them.
+
+    It comes last in a transaction, as :func:`demand_rows.count` does.
+
+    :raises RetryRequest: as :func:`handle_rows.take`
+    """
+    bind_ms = time_limits.taken_ms()
+    connection.execute(
+        _INSERTING,
+        [
+            {
+                **row,
+                'chosen_because': allotted.why[row['uuid']],
+                'bind_ms': bind_ms,
+            }
+            for row in rows
+        ],
+    )
+    handle_rows.take(connection, allotted.arqs)
+    demand_rows.count(connection, [row['group'] for row in rows])
 
 
 def read(
@@ -251,7 +283,7 @@ def read_derived(
     :param reach: conditions for the ARQs that the caller may know of
     :raises InvalidRequest: there is no such marker within the reach
     """
-    state = _derived(silence_s)
+    state = derived_state(silence_s)
     if states is not None:
         where = (*where, state.in_([str(wanted) for wanted in states]))
     return _read(connection, ArqRow, state, reach, where, page)
@@ -307,9 +339,10 @@ def _selected(state: sa.ColumnElement[str]) -> sa.Select[Any]:
     )
 
 
-def _derived(
+def derived_state(
     silence_s: int | sa.BindParameter[int],
 ) -> sa.ColumnElement[str]:
+    """The state that an ARQ is shown in, for queries that have its host."""
     return sa.case(
         (
             sa.and_(
@@ -326,7 +359,9 @@ def _derived(
 # that each server needs are built once. They sort by the time first: to sort
 # by the primary key alone, MariaDB may read the whole table.
 _DERIVED_BY = {
-    column: _selected(_derived(sa.bindparam('silence_s', type_=sa.Integer)))
+    column: _selected(
+        derived_state(sa.bindparam('silence_s', type_=sa.Integer))
+    )
     .where(_TABLE.c[column] == sa.bindparam('value'))
     .order_by(_TABLE.c.created_at, _TABLE.c.id)
     for column in ('uuid', 'instance_uuid')

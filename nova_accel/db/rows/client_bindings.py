@@ -172,7 +172,7 @@ def asks(
             handle_stock.Ask(
                 hostname,
                 rp_uuid,
-                device_profile.parse_groups([rows[of_group[0]]['group']])[0],
+                device_profile.parse_group(rows[of_group[0]]['group']),
                 {uuid: rows[uuid]['resource_class'] for uuid in of_group},
             )
             for (_index, hostname, rp_uuid), of_group in parts.items()

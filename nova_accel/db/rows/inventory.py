@@ -31,6 +31,7 @@ from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
+from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
 from nova_accel.model.devices import hardware
@@ -137,6 +138,30 @@ def _put_devices(
         {**new, 'created_at': at},
         {'updated_at': at},
     )
+    _note_faults(connection, wanted, present)
+
+
+def _note_faults(
+    connection: sa.Connection,
+    wanted: reported_rows.Rows,
+    present: reported_rows.Rows,
+) -> None:
+    """Note when devices became faulty, and forget it of those that work."""
+    before, now = (
+        {uuid for uuid, row in rows.items() if row['fault'] is not None}
+        for rows in (present, wanted)
+    )
+    turned = [uuid for uuid in wanted if (uuid in before) != (uuid in now)]
+    if turned:
+        connection.execute(
+            sa.update(_DEVICES)
+            .where(_DEVICES.c.uuid.in_(turned))
+            .values(
+                faulted_at=sa.case(
+                    (_DEVICES.c.fault.is_not(None), clock.now())
+                )
+            )
+        )
 
 
 def _status_of_new(

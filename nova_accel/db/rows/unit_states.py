@@ -70,6 +70,11 @@ def is_usable() -> sa.ColumnElement[bool]:
     return sa.and_(*(sa.not_(is_in(state)) for state in OF_DEVICE))
 
 
+def has_failed() -> sa.ColumnElement[bool]:
+    """Whether it is of no use to the guest that has it."""
+    return sa.or_(*map(is_in, unit_state.FAILED))
+
+
 def state(is_silent: sa.ColumnElement[bool]) -> sa.ColumnElement[str]:
     """The state of a unit.
 

@@ -128,6 +128,8 @@ DEVICES = _table(
     # reason.
     sa.Column('is_drained', sa.Boolean, nullable=False, server_default='0'),
     sa.Column('fault', sa.Text),
+    # By the database's clock, when the first report had a fault.
+    sa.Column('faulted_at', utc_datetime.UtcDateTime),
     sa.Column(
         'attributes',
         types.JsonEncodedDict(mysql_as_medium=True),

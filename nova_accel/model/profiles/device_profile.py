@@ -203,7 +203,7 @@ def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
         raise exceptions.InvalidDeviceProfile(
             'A device profile needs at least one group'
         )
-    groups = tuple(_parse_group(group) for group in raw)
+    groups = tuple(parse_group(group) for group in raw)
     _check_links(groups)
     return groups
 
@@ -231,7 +231,11 @@ def _check_links(groups: Sequence[Group]) -> None:
             )
 
 
-def _parse_group(raw: Mapping[str, str]) -> Group:
+def parse_group(raw: Mapping[str, str]) -> Group:
+    """One group of a profile, which may be joined with others of it.
+
+    :raises InvalidDeviceProfile: a key or value is wrong; the text names it.
+    """
     resources: dict[str, int] = {}
     traits: dict[str, set[str]] = {'required': set(), 'forbidden': set()}
     accel: dict[str, str] = {}

@@ -113,6 +113,24 @@ def lacking(
     return {uuid: units for uuid, units in left.items() if units}
 
 
+def excess(
+    kept: Iterable[arq_types.Arq], allocated: Resources
+) -> dict[str, dict[str, int]]:
+    """The allocations of an instance beyond what it keeps.
+
+    :param allocated: what it has of the host's providers
+    :returns: as ``allocated``
+    """
+    units = _units(allocated)
+    units.subtract(
+        Place(arq.device_rp_uuid, arq.resource_class) for arq in kept
+    )
+    found: dict[str, dict[str, int]] = {}
+    for place, amount in (+units).items():
+        found.setdefault(place.rp_uuid, {})[place.resource_class] = amount
+    return found
+
+
 def _without_moved(balance: Units) -> Units:
     """The units that lack an allocation, unless another place has it.
 

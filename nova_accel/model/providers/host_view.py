@@ -116,18 +116,28 @@ class View:
 
         :param orders: None as long as the host has none
         """
-        disabled = orders.disabled if orders else frozenset()
+        if orders is None:
+            return self.faulty
+        return self.faulty.union(
+            orders.uncleaned,
+            (
+                handle.uuid
+                for uuid, device in self._by_uuid.items()
+                if uuid in orders.disabled
+                for handle in device.handles
+            ),
+        )
+
+    @functools.cached_property
+    def faulty(self) -> frozenset[str]:
+        """The uuids of the attach handles that do not work."""
         return frozenset(
             handle.uuid
-            for uuid, device in self._by_uuid.items()
+            for device in self.devices
             for deployable in device.deployables
-            if (
-                device.fault is not None
-                or deployable.fault is not None
-                or uuid in disabled
-            )
+            if device.fault is not None or deployable.fault is not None
             for handle in deployable.handles
-        ) | (orders.uncleaned if orders else frozenset())
+        )
 
     @functools.cached_property
     def _by_uuid(self) -> Mapping[str, hardware.Device]:

@@ -46,6 +46,9 @@ class AttachEntry:
     """A binding of an instance, as far as this host knows.
 
     ``moved_from`` is the role in which the API may still have the ARQs.
+    ``leaving`` are the uuids of ARQs that the instance gives back as soon as
+    its guest has let go. None if it is not being changed; else the API may
+    have further ARQs of it.
     """
 
     instance_uuid: str
@@ -54,6 +57,14 @@ class AttachEntry:
     step: AttachStep
     arqs: tuple[arq_types.Arq, ...] = ()
     moved_from: arq_types.Role | None = None
+    leaving: tuple[str, ...] | None = None
+
+    @property
+    def kept(self) -> tuple[arq_types.Arq, ...]:
+        """The ARQs that the guest is to have."""
+        return tuple(
+            arq for arq in self.arqs if arq.uuid not in (self.leaving or ())
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -63,6 +74,7 @@ class AttachEntry:
             'step': str(self.step),
             'arqs': [arq.to_dict() for arq in self.arqs],
             'moved_from': self.moved_from and str(self.moved_from),
+            'leaving': None if self.leaving is None else list(self.leaving),
         }
 
     @classmethod
@@ -81,6 +93,9 @@ class AttachEntry:
             field('step', decoding.one_of(AttachStep)),
             field('arqs', decoding.listed(arq_types.Arq.from_dict)),
             field('moved_from', decoding.optional(role)),
+            field(
+                'leaving', decoding.optional(decoding.listed(decoding.uuid))
+            ),
         )
         entry.check()
         return entry
@@ -93,6 +108,8 @@ class AttachEntry:
             raise decoding.Malformed(
                 'arqs', 'is not empty, and the step is acquiring'
             )
+        if set(self.leaving or ()) - {arq.uuid for arq in self.arqs}:
+            raise decoding.Malformed('leaving', 'names none of arqs')
         if self.moved_from is self.role:
             raise decoding.Malformed('moved_from', f'is the role {self.role}')
         parts = [part for arq in self.arqs for part in arq.handle.parts]

@@ -17,6 +17,7 @@ the API decides who owns an attach handle. Each step journals its intent
 first. :meth:`Attachments.retry` later finishes or undoes interrupted steps.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -26,14 +27,17 @@ import dataclasses
 
 from oslo_concurrency import lockutils
 
+from nova_accel import exceptions
 from nova_accel.client import accelerator_api
+from nova_accel.host import all_guests
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import host_binding
-from nova_accel.model import host_findings
+from nova_accel.model.providers import host_view
 from nova_accel.model.providers import reshape
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
+from nova_accel.virt.holding import changes
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import intents
@@ -49,6 +53,7 @@ class Attachments:
 
     :param held: answers from the same journal
     :param cleaner: is told which ARQs were just given back to the API
+    :param guests: tells which devices guests have
     """
 
     def __init__(
@@ -59,8 +64,10 @@ class Attachments:
         api: accelerator_api.AcceleratorApi,
         devices: plugging.Devices,
         cleaner: cleaning.Cleaner,
-        findings: host_findings.Findings,
+        current: host_view.CurrentState,
+        guests: all_guests.AllGuests,
     ) -> None:
+        findings = current.findings
         self.held = held
         self._nodename = nodename
         self._journal = journal
@@ -80,6 +87,12 @@ class Attachments:
             self._releases,
             findings,
         )
+        self._changes = changes.Changes(
+            journal, api, devices, self._attempts, cleaner, current
+        )
+        self._guests = guests
+        # The instances that a thread of this process changes.
+        self._changing: set[str] = set()
 
     def hold(self, intent: intents.Intent) -> None:
         """Hold ARQs for an instance, see :mod:`.intents` for the ways.
@@ -96,6 +109,85 @@ class Attachments:
             before = self._journal.read(intent.instance_uuid, intent.role)
             if before is None or not intent.is_listed:
                 self._attempts.hold(intent, before)
+
+    @contextlib.contextmanager
+    def changing(self, instance_uuid: str) -> Iterator[None]:
+        """Add ARQs and give others back in the body, see :mod:`.changes`.
+
+        If the body fails before :meth:`commit`, what it has added is given
+        back.
+
+        :raises DeviceError: the journal is damaged.
+        """
+        self._changing.add(instance_uuid)
+        try:
+            yield
+        finally:
+            self._changing.discard(instance_uuid)
+            with self._releases.retry_later(
+                instance_uuid, arq_types.Role.ACTIVE
+            ):
+                self.settle(instance_uuid)
+
+    def add(
+        self,
+        instance_uuid: str,
+        wanted: Mapping[str, str],
+        claim: Callable[[], None],
+    ) -> tuple[arq_types.Arq, ...]:
+        """Hold a further unit for each of some ARQs of an instance.
+
+        :param wanted: ARQ uuid -> the provider of the further unit
+        :param claim: has the units allocated
+        :returns: the new ARQs
+        :raises AcceleratorError: it is to be settled.
+        """
+        with self._locked(instance_uuid):
+            added = self._changes.add(
+                instance_uuid,
+                claim,
+                lambda entry: self._api.replacements(
+                    instance_uuid, entry.role, entry.attempt, wanted
+                ),
+            )
+        if len(added) < len(wanted):
+            # The journal was lost once, and another call had the number.
+            raise exceptions.Conflict(
+                f'the accelerator API gives instance {instance_uuid} nothing '
+                'for a number that it has used before: try again'
+            )
+        return added
+
+    def plug_added(
+        self, instance_uuid: str, added: Collection[arq_types.Arq]
+    ) -> None:
+        """Make devices ready to go into the guest beside what it has.
+
+        :raises DeviceError: a device is gone, or refused.
+        """
+        with self._locked(instance_uuid):
+            self._devices.plug_all(added)
+
+    def commit(
+        self, instance_uuid: str, replaced: Mapping[str, arq_types.Arq]
+    ) -> None:
+        """See :meth:`.changes.Changes.commit`."""
+        with self._locked(instance_uuid):
+            self._changes.commit(instance_uuid, replaced)
+
+    def settle(self, instance_uuid: str) -> bool:
+        """Give back what a change was to give back, if there was one.
+
+        The caller knows that no guest has it any more.
+
+        :returns: whether there was one
+        :raises AcceleratorError: it is to be tried again.
+        """
+        with self._locked(instance_uuid):
+            if self._changes.leaving(instance_uuid) is None:
+                return False
+            self._changes.settle(instance_uuid)
+            return True
 
     def recover(
         self,
@@ -131,10 +223,16 @@ class Attachments:
         """Make sure that the instance's devices allow a live migration.
 
         :raises DeviceError: a device does not allow it, or is gone.
+        :raises Conflict: its accelerators are being changed.
         :raises ServiceUnavailable: the API does not know the instance's last
             move yet, so it could not tell the destination what it has.
         """
         with self._locked(instance_uuid):
+            if self._changes.leaving(instance_uuid) is not None:
+                raise exceptions.Conflict(
+                    f'the accelerators of instance {instance_uuid} are being '
+                    'changed: a hard reboot ends the change'
+                )
             for arq in self.held.arqs_of(instance_uuid):
                 self._devices.check_migratable(arq)
             self._moves.report(instance_uuid)
@@ -231,7 +329,21 @@ class Attachments:
                     self._releases.release(entry)
                 elif entry.moved_from is not None:
                     self._moves.try_report(entry.instance_uuid)
+                else:
+                    self._settle_unused(entry.instance_uuid)
         self._releases.keep_failed(self._journal.keys())
+
+    def _settle_unused(self, instance_uuid: str) -> None:
+        """End a change that was cut short, if no guest has what leaves.
+
+        :raises DeviceError: a guest still has it.
+        """
+        leaving = self._changes.leaving(instance_uuid)
+        if leaving is None or instance_uuid in self._changing:
+            return
+        for arq in leaving:
+            self._guests.check_unused(arq.handle)
+        self._changes.settle(instance_uuid)
 
     def mend(
         self,

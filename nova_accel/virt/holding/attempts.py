@@ -80,13 +80,13 @@ class Attempts:
             self._releases.release(before)
             before = None
         entry = intent.begin(before, number)
-        self._claim(entry, is_journaled=not intent.is_listed)
+        self.claim(entry, is_journaled=not intent.is_listed)
         entry, arqs = self._ask(intent, entry, before)
         given = dataclasses.replace(entry, step=_Step.HELD, arqs=arqs)
         if before is not None:
             self._drop_replaced(before, given)
         try:
-            self._claim(given)
+            self.claim(given)
         except exceptions.Conflict:
             if not intent.arqs and not intent.is_listed:
                 self._give_back(given)
@@ -240,7 +240,7 @@ class Attempts:
             raise
         self._cleaner.released(replaced)
 
-    def _claim(
+    def claim(
         self, entry: attach_journal.AttachEntry, is_journaled: bool = True
     ) -> None:
         """Journal an entry, unless others have its devices on this host.

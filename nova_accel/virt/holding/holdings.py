@@ -38,14 +38,14 @@ class Holdings:
     def arqs_of(
         self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
     ) -> tuple[arq_types.Arq, ...]:
-        """The ARQs of the instance, none if the binding is not complete.
+        """The ARQs that the guest is to have, none of an incomplete binding.
 
         :raises DeviceError: its journal is damaged.
         """
         entry = self._journal.read(instance_uuid, role)
         if entry is None or entry.step is not _Step.HELD:
             return ()
-        return entry.arqs
+        return entry.kept
 
     def bindings(self) -> list[host_binding.Binding]:
         """All complete bindings."""

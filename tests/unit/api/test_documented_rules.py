@@ -71,13 +71,20 @@ class TestListRules(testtools.TestCase):
         for name, method in (
             ('accelerator_request:set_project', 'PATCH'),
             ('accelerator_request:delete_bound', 'DELETE'),
-            ('accelerator_request:all_projects', 'GET'),
             ('host:show', 'GET'),
         ):
             self.assertEqual(
                 {f'{method} {path}' for path in (_ARQS, f'{_ARQS}/{{uuid}}')},
                 self.calls[f'nova_accel:{name}'],
             )
+        self.assertEqual(
+            {
+                'POST /v2/servers/{uuid}/accelerators/replace',
+                'GET /v2/servers/{uuid}/accelerators',
+                *self.calls['nova_accel:host:show'],
+            },
+            self.calls['nova_accel:accelerator_request:all_projects'],
+        )
         self.assertEqual(
             self.calls['nova_accel:deployable:program'],
             self.calls['nova_accel:deployable:load_shell'],

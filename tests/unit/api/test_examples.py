@@ -60,6 +60,7 @@ class ExamplesTest(programming.ProgrammingTestCase):
         self._of_nova()
         self._of_hosts()
         self._fleet()
+        self._of_owners()
         self._fpgas()
         self._ends()
         text = json.dumps(self.examples, indent=1) + '\n'
@@ -183,7 +184,13 @@ class ExamplesTest(programming.ProgrammingTestCase):
             f'?arqs={other}',
             **_HOST,
         )
-        self.ok('DELETE', f'{_INSTANCE}/active?attempt=1', roles=base.SERVICE)
+        self._show(
+            'PUT',
+            f'{_INSTANCE}/active/replacements',
+            {'attempt': 2, 'arqs': {arq: base.RP}},
+            **_HOST,
+        )
+        self.ok('DELETE', f'{_INSTANCE}/active?attempt=2', roles=base.SERVICE)
         third = self.create_arq()
         self._show('DELETE', f'{_ARQS}?arqs={third}', **_OWNER)
 
@@ -206,7 +213,7 @@ class ExamplesTest(programming.ProgrammingTestCase):
             'PUT',
             f'{_INSTANCE}/active',
             {
-                'attempt': 2,
+                'attempt': 3,
                 'project_id': base.PROJECT,
                 'device_profile_name': 'profile',
                 'providers': {
@@ -227,6 +234,16 @@ class ExamplesTest(programming.ProgrammingTestCase):
             **_HOST,
         )
 
+    def _of_owners(self) -> None:
+        self.report_host(functions=0)
+        self._show(
+            'POST',
+            f'/servers/{base.INSTANCE}/accelerators/replace',
+            {},
+            **_OWNER,
+        )
+        self.report_host(functions=1, is_cleaned=True)
+
     def _fleet(self) -> None:
         tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(1)
         self._show('GET', '/topology')
@@ -236,11 +253,15 @@ class ExamplesTest(programming.ProgrammingTestCase):
             {'reason': 'new fans', 'until': tomorrow.isoformat()},
         )
         self._show('GET', _DRAIN)
+        server = f'/servers/{base.INSTANCE}/accelerators'
+        self._show('GET', server, roles=base.READER)
+        asked = {'project-id': base.PROJECT, 'instance-id': base.INSTANCE}
+        self._show('POST', '/vendordata', asked, version='2.0', **_HOST)
         self._show('GET', '/drains')
         self._show('DELETE', _DRAIN)
 
     def _fpgas(self) -> None:
-        self._show('DELETE', f'{_INSTANCE}/active?attempt=2', **_HOST)
+        self._show('DELETE', f'{_INSTANCE}/active?attempt=3', **_HOST)
         self._show(
             'POST',
             f'/fpga/{programming.DEPLOYABLE}',

@@ -139,6 +139,11 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
             }
         ],
     ),
+    (
+        'POST',
+        '/vendordata',
+        {'project-id': 'p', 'instance-id': base.NOBODY, 'metadata': {}},
+    ),
     ('POST', f'/fpga/{base.NOBODY}', {'glance_bitstream_uuid': base.NOBODY}),
     (
         'POST',
@@ -159,6 +164,16 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
         },
     ),
     ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
+    (
+        'PUT',
+        f'{_BINDING}/replacements',
+        {'attempt': 1, 'arqs': {base.NOBODY: base.RP}},
+    ),
+    (
+        'POST',
+        f'/servers/{base.INSTANCE}/accelerators/replace',
+        {'arq': base.NOBODY},
+    ),
     ('PUT', f'/hosts/{base.HOSTNAME}/provisioning', {'arqs': [base.NOBODY]}),
     (
         'PUT',
@@ -215,6 +230,7 @@ _PATHS = (
     '/accelerator_requests/{}',
     '/hosts/{}',
     '/hosts/{}/drain',
+    '/servers/{}/accelerators',
     '/hosts/h/instances/{}/active',
     '/hosts/{}/instances/{}/{}',
     '/device_profiles?name={}',

@@ -12,6 +12,7 @@
 
 import dataclasses
 import datetime
+import functools
 import os
 import uuid
 
@@ -409,6 +410,30 @@ class TestAcceleratorApi(testtools.TestCase):
         )
         self.client.release(INSTANCE, arq_types.Role.ACTIVE, 1)
         self.assertEqual([], client_arqs.get_all())
+
+    def test_what_has_failed_can_be_replaced(self):
+        self.host = reports.SimulatedHost('compute-1', (1, 1))
+        self.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (old,) = self.acquire()
+        replacements = functools.partial(
+            self.client.replacements,
+            INSTANCE,
+            arq_types.Role.ACTIVE,
+            2,
+            {old.uuid: self.host.rp_uuid(1)},
+        )
+        held = replacements()
+        self.assertEqual(old, held[0])
+        self.assertEqual(self.host.rp_uuid(1), held[1].device_rp_uuid)
+        self.assertEqual(held, replacements())
+        self.assertEqual(
+            held[1:],
+            self.client.adopt(
+                INSTANCE, arq_types.Role.ACTIVE, 3, [held[1].uuid]
+            ),
+        )
+        self.assertRaises(exceptions.StaleAttempt, replacements)
 
     def test_what_is_held_can_get_another_role(self):
         self.report()

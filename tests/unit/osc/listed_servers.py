@@ -112,6 +112,14 @@ class Apis(adapters.BaseAdapter):
             if path not in self.of_placement:
                 return 404, {}
             return 200, self.of_placement[path]
+        if path == '/servers/detail' and 'name' in query:
+            return 200, {
+                'servers': [
+                    each
+                    for each in self.servers.values()
+                    if each['name'] == query['name']
+                ]
+            }
         if path == '/servers/detail':
             return 200, self._servers(query)
         if path == '/os-migrations':

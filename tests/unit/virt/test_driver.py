@@ -153,6 +153,9 @@ class Attachments:
         if self.fault is not None:
             raise self.fault
 
+    def settle(self, instance_uuid):
+        return False
+
     def recover(self, instance_uuid, role=arq_types.Role.ACTIVE, unadopted=()):
         """The API has nothing that the journal has not."""
 

@@ -56,6 +56,7 @@ class Guest:
         self.defined = guest_xml.hostdevs(arqs, places)
         self.devices = guest_xml.hostdevs(arqs)
         self.leaving = []
+        self.gone = set()
         self.looks = looks
         self.asked = []
 
@@ -66,7 +67,7 @@ class Guest:
             self.devices = [
                 device
                 for device in self.devices
-                if device.to_xml() not in self.leaving
+                if guest_xml.name(device) not in self.gone
             ]
         guest = vconfig.LibvirtConfigGuest()
         for device in self.devices:
@@ -81,6 +82,7 @@ class Guest:
     def detach_device(self, conf, persistent=False, live=False):
         self.asked.append((persistent, live))
         self.leaving.append(conf.to_xml())
+        self.gone.add(guest_xml.name(conf))
 
     def attach_device(self, conf, persistent=False, live=False):
         self.asked.append((persistent, live))
@@ -157,6 +159,24 @@ class TestPlaces(testtools.TestCase):
     def test_as_in_the_definition(self):
         hot_plug.attach(self.guest, [MDEV, PCI, OTHER])
         self.assertEqual(['0x09', '0x07', None], self.buses())
+
+    def test_another_takes_its_place(self):
+        """Also in the definition, for the guest's next start."""
+        self.guest.devices = list(self.guest.defined)
+        places = hot_plug.take_out(self.guest, [PCI, MDEV], 60)
+        self.assertEqual(
+            [(False, True), (False, True), (True, False), (True, False)],
+            self.guest.asked,
+        )
+        self.guest.get_config()
+        self.guest.asked.clear()
+        new = [an_arq(0, 0x90, 0, 0), an_arq(0, 0x90, 0, 1)]
+        hot_plug.put_in(self.guest, new, places)
+        self.assertEqual([None, '0x07', '0x09'], self.buses())
+        self.assertEqual([(True, True)] * 2, self.guest.asked)
+
+    def test_one_that_the_guest_did_not_have_has_no_place(self):
+        self.assertEqual([None], hot_plug.take_out(self.guest, [PCI], 60))
 
     def test_another_device_is_there(self):
         (other,) = guest_xml.hostdevs([OTHER])

@@ -87,6 +87,7 @@ def _create_devices() -> None:
             'is_drained', sa.Boolean, nullable=False, server_default='0'
         ),
         sa.Column('fault', sa.Text),
+        sa.Column('faulted_at', sa.DateTime),
         sa.Column('attributes', operations.LONG_TEXT, nullable=False),
         sa.Column('link_sets', sa.Text, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),

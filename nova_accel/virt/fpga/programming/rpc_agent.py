@@ -16,6 +16,10 @@ It runs beside nova-compute's own server, on the same message bus and under
 the same host name.
 """
 
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
 from typing import Any
 
 from nova import rpc
@@ -42,9 +46,11 @@ class Endpoint:
         self,
         programmer: region_programmer.Programmer,
         bitstreams: store.Store,
+        replace: Callable[[Any, str, Sequence[str]], None],
     ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
+        self._replace = replace
 
     @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
     def program(
@@ -67,7 +73,10 @@ class Endpoint:
         :returns: whether it was a shell, which the region does not hold
         :raises RefusedByHost: it is not programmed; the text says why.
         """
-        try:
+        with _refusals(
+            f'Deployable {deployable_uuid} is not programmed with bitstream '
+            f'{bitstream_uuid}'
+        ):
             contents = self._program(
                 context,
                 deployable_uuid,
@@ -76,18 +85,19 @@ class Endpoint:
                 programming_record.ShellLoading(shell_loading),
             )
             return contents.is_shell
-        except exceptions.AcceleratorError as fault:
-            raise exceptions.RefusedByHost(host_rpc.refusal(fault)) from fault
-        except Exception as error:
-            LOG.exception(
-                'Deployable %s is not programmed with bitstream %s',
-                deployable_uuid,
-                bitstream_uuid,
-            )
-            told = exceptions.DeviceError(
-                'the host failed, its log has the reason'
-            )
-            raise exceptions.RefusedByHost(host_rpc.refusal(told)) from error
+
+    @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
+    def replace(
+        self, context: Any, instance_uuid: str, arq_uuids: list[str]
+    ) -> None:
+        """Replace failed devices of a server, and wait for the end.
+
+        :param context: the caller's
+        :param arq_uuids: the ARQs that are to get other devices
+        :raises RefusedByHost: they are not replaced; the text says why.
+        """
+        with _refusals(f'Devices of server {instance_uuid} are not replaced'):
+            self._replace(context, instance_uuid, arq_uuids)
 
     def program_fpga_with_bitstream(
         self, context: Any, deployable_uuid: str, bitstream_uuid: str
@@ -178,6 +188,25 @@ class RpcAgent:
         """Listen no more, and wait until all calls have ended."""
         self._server.stop()
         self._server.wait()
+
+
+@contextlib.contextmanager
+def _refusals(undone: str) -> Iterator[None]:
+    """Let faults out of the body in the form that passes RPC.
+
+    :param undone: for the log, what is not done
+    :raises RefusedByHost: in the place of any other fault
+    """
+    try:
+        yield
+    except exceptions.AcceleratorError as fault:
+        raise exceptions.RefusedByHost(host_rpc.refusal(fault)) from fault
+    except Exception as error:
+        LOG.exception('%s', undone)
+        told = exceptions.DeviceError(
+            'the host failed, its log has the reason'
+        )
+        raise exceptions.RefusedByHost(host_rpc.refusal(told)) from error
 
 
 def _result(fault: Exception) -> programming_record.Result:

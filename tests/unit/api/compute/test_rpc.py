@@ -106,6 +106,31 @@ class TestProgram(TestCase):
         self.assertIn('compute-1', str(error))
 
 
+class TestReplace(TestCase):
+    def replace(self):
+        rpc.replace(self.context, CALLEE, INSTANCE, ('a', 'b'))
+
+    def test_the_host_is_waited_for(self):
+        self.bus.add_host('compute-1', self.programmer)
+        self.replace()
+        self.assertEqual(
+            [('project', INSTANCE, ['a', 'b'])], self.programmer.replaced
+        )
+
+    def test_what_the_host_refuses(self):
+        self.bus.add_host('compute-1', self.programmer)
+        self.programmer.fault = exceptions.NotFound('why')
+        error = self.assertRaises(exceptions.NotFound, self.replace)
+        self.assertEqual('why', str(error))
+
+    def test_a_host_that_does_not_listen(self):
+        conf.CONF.set_override('long_rpc_timeout', 1)
+        self.addCleanup(conf.CONF.clear_override, 'long_rpc_timeout')
+        self.bus.add_host('compute-1')
+        error = self.assertRaises(exceptions.NoAnswerInTime, self.replace)
+        self.assertIn('log of the host', str(error))
+
+
 class TestThroughRealRpc(TestCase):
     """A real bus sends a fault as text: so does this one."""
 

@@ -227,6 +227,39 @@ class BindingTest(BindingTestCase):
         self.ok('DELETE', f'{_PATH}?attempt=1', roles=base.SERVICE)
         self.assertEqual([], self.ok('GET', path)['arqs'])
 
+    def test_binds_what_replaces_failed_ones(self) -> None:
+        [old] = self.acquire()
+        body = {'attempt': 2, 'arqs': {old['uuid']: base.RP}}
+        path = f'{_PATH}/replacements'
+        held = self.ok('PUT', path, body, roles=base.SERVICE)['arqs']
+        self.assertEqual([old], held[:1])
+        self.assertEqual(
+            2, len({each['attach_handle']['uuid'] for each in held})
+        )
+        self.assertEqual(
+            held, self.ok('PUT', path, body, roles=base.SERVICE)['arqs']
+        )
+        for name, status, more in (
+            ('AcceleratorsBusy', 409, {'attempt': 3}),
+            ('StaleAttempt', 409, {'attempt': 1}),
+            ('FarAttempt', 400, {'attempt': 2**61}),
+            ('NotFound', 404, {'attempt': 3, 'arqs': {base.NOBODY: base.RP}}),
+            (
+                'NotFound',
+                404,
+                {'attempt': 3, 'arqs': {old['uuid']: base.NOBODY}},
+            ),
+            ('InvalidRequest', 400, {'arqs': {}}),
+            ('InvalidRequest', 400, {'arqs': [old['uuid']]}),
+            ('InvalidRequest', 400, {'arqs': {'x': base.RP}}),
+            ('InvalidRequest', 400, {'arqs': {old['uuid']: 'x'}}),
+            ('InvalidRequest', 400, {'attempt': -1}),
+        ):
+            self.assertEqual(
+                name, self.fault(status, path=path, body={**body, **more})
+            )
+        self.assertEqual(held, self.held())
+
     def test_moves_what_is_held_to_another_role(self) -> None:
         [value] = self.acquire()
         old = _PATH.replace('active', 'old')

@@ -149,6 +149,13 @@ _CALLS = {
     'delete_attribute': ('DELETE', _ATTRIBUTE, None, 'admin'),
     'list_programmings': ('GET', '/programmings', None, 'admin'),
     'list_topology': ('GET', '/topology', None, 'admin'),
+    'show_server': (
+        'GET',
+        f'/servers/{base.INSTANCE}/accelerators',
+        None,
+        'admin manager member reader service vouched',
+    ),
+    'vendordata': ('POST', '/vendordata', {}, 'service'),
     'prefetch': ('POST', f'/bitstreams/{base.NOBODY}/prefetch', {}, 'admin'),
     'report_programming': (
         'PUT',
@@ -175,6 +182,13 @@ _CALLS = {
     'get_binding': ('GET', _BINDING, None, 'service'),
     'acquire': ('PUT', _BINDING, {}, 'service'),
     'adopt': ('PUT', f'{_BINDING}/arqs', {}, 'service'),
+    'replace': ('PUT', f'{_BINDING}/replacements', {}, 'service'),
+    'replace_failed': (
+        'POST',
+        f'/servers/{base.INSTANCE}/accelerators/replace',
+        {},
+        'admin manager member service vouched',
+    ),
     'release': ('DELETE', f'{_BINDING}?attempt=1', None, 'service'),
 }
 

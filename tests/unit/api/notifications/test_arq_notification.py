@@ -111,6 +111,48 @@ class SamplesTest(ArqNotificationTestCase):
         self.assertEqual(*notifications.sample_of(error))
 
 
+class ReplacementTest(ArqNotificationTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.report_host(functions=2)
+        [self.old] = self.acquire()
+        self.body = {'attempt': 2, 'arqs': {self.old['uuid']: base.RP}}
+        self.sent.pop()
+
+    def test_what_is_told_is_what_is_new(self) -> None:
+        _old, new = self.ok(
+            'PUT', f'{_ACTIVE}/replacements', self.body, roles=base.SERVICE
+        )['arqs']
+        start, end = self.pop_payloads()
+        self.assertEqual([], start['accelerator_requests'])
+        self.assertEqual(
+            [new['uuid']],
+            [
+                told['nova_object.data']['uuid']
+                for told in end['accelerator_requests']
+            ],
+        )
+        self.ok(
+            'PUT',
+            f'{_ACTIVE}/arqs',
+            {'attempt': 3, 'arqs': [new['uuid']]},
+            roles=base.SERVICE,
+        )
+        self.assertEqual(
+            _UNBIND, [message['event_type'] for message in self.sent.pop()]
+        )
+
+    def test_a_fault(self) -> None:
+        self.report_host(functions=1)
+        answer = self.call(
+            'PUT', f'{_ACTIVE}/replacements', self.body, roles=base.SERVICE
+        )
+        self.assertEqual(409, answer.status_int)
+        start, error = self.pop_payloads()
+        self.assertIsNone(start['fault'])
+        self.assertIn('are wanted', str(error['fault']))
+
+
 class NativeTest(ArqNotificationTestCase):
     def test_what_is_told_is_what_is_held(self) -> None:
         [arq] = self.acquire()

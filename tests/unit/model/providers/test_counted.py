@@ -143,6 +143,23 @@ class TestLacking(testtools.TestCase):
 places = st.sampled_from([FPGA, VGPU, OTHER_VGPU])
 
 
+class TestExcess(testtools.TestCase):
+    def test_what_is_allocated_beyond_what_is_kept(self) -> None:
+        kept = held(FPGA, VGPU).arqs
+        for allocated, expected in (
+            ({'card': {'FPGA': 1}, 'gpu': {'VGPU': 1}}, {}),
+            ({'card': {'FPGA': 2}, 'gpu': {'VGPU': 1}}, {'card': {'FPGA': 1}}),
+            (
+                {'card': {'FPGA': 1}, 'other': {'FPGA': 1}},
+                {'other': {'FPGA': 1}},
+            ),
+            # What is lacking is no excess of anything else.
+            ({'other': {'VGPU': 1}}, {'other': {'VGPU': 1}}),
+            ({}, {}),
+        ):
+            self.assertEqual(expected, counted.excess(kept, allocated))
+
+
 class TestProperties(testtools.TestCase):
     @hypothesis.given(
         st.lists(st.tuples(st.sampled_from('ab'), places), max_size=8),

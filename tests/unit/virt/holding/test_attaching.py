@@ -78,7 +78,7 @@ class RecordingDriver:
             raise exceptions.DeviceError('the device is stuck')
 
 
-class TestAttachments(testtools.TestCase):
+class AttachmentsTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -101,7 +101,13 @@ class TestAttachments(testtools.TestCase):
             for handle in deployable.handles
         }
         self.present = {}
+        self.guests = types.SimpleNamespace(check_unused=self.check_unused)
+        self.in_guests = set()
         self.attachments = self.restarted()
+
+    def check_unused(self, handle):
+        if handle.uuid in self.in_guests:
+            raise exceptions.DeviceError('a guest has it')
 
     def note_released(self, arqs):
         """At that moment the journal keeps others from having them, still."""
@@ -138,20 +144,9 @@ class TestAttachments(testtools.TestCase):
                 self.sysfs.sysfs,
             ),
             types.SimpleNamespace(released=self.note_released),
-            self.findings,
+            self,
+            self.guests,
         )
-
-    def test_what_an_instance_gets_and_returns_is_logged_once(self):
-        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
-        for _again in range(2):
-            self.acquire()
-        [arq] = self.attachments.held.arqs_of(INSTANCE)
-        what = f'FPGA {arq.handle.address} (active)'
-        self.assertEqual(f'Instance {INSTANCE} got {what}\n', log.output)
-        for _again in range(2):
-            self.attachments.release(INSTANCE)
-        self.assertIn(f'Instance {INSTANCE} returned {what}\n', log.output)
-        self.assertEqual(2, log.output.count('\n'))
 
     def rewrite(self, **changes):
         """Change the only entry of the journal."""
@@ -205,6 +200,20 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual(
             [], attach_journal.AttachJournal(self.directory).entries()
         )
+
+
+class TestAttachments(AttachmentsTestCase):
+    def test_what_an_instance_gets_and_returns_is_logged_once(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        for _again in range(2):
+            self.acquire()
+        [arq] = self.attachments.held.arqs_of(INSTANCE)
+        what = f'FPGA {arq.handle.address} (active)'
+        self.assertEqual(f'Instance {INSTANCE} got {what}\n', log.output)
+        for _again in range(2):
+            self.attachments.release(INSTANCE)
+        self.assertIn(f'Instance {INSTANCE} returned {what}\n', log.output)
+        self.assertEqual(2, log.output.count('\n'))
 
     def test_from_acquire_to_release(self):
         self.assertFalse(self.attachments.held.has(INSTANCE))

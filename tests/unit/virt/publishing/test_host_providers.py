@@ -111,7 +111,8 @@ class ProvidersTestCase(testtools.TestCase):
             None,
             None,
             self,
-            self.findings,
+            self,
+            None,
         )
         self.providers = host_providers.Providers(
             NODE,

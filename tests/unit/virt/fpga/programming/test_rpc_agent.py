@@ -110,6 +110,39 @@ class TestEndpoint(message_bus.TestCase):
         self.assertNotIn('secret', str(error))
         self.assertIn('the secret', self.log.output)
 
+    def replace(self):
+        self.client.call(
+            self.context,
+            'replace',
+            instance_uuid=DEPLOYABLE,
+            arq_uuids=[BITSTREAM],
+        )
+
+    def test_replaces_for_the_caller(self):
+        self.replace()
+        self.assertEqual(
+            [('project', DEPLOYABLE, [BITSTREAM])], self.programmer.replaced
+        )
+
+    def test_what_is_not_replaced(self):
+        for fault, kind, text in (
+            (
+                exceptions.AcceleratorsBusy('none is free'),
+                exceptions.Conflict,
+                'none is free',
+            ),
+            (KeyError('the secret'), exceptions.DeviceError, 'its log'),
+        ):
+            self.programmer.fault = fault
+            error = self.assertRaises(exceptions.RefusedByHost, self.replace)
+            told = host_rpc.refused(str(error))
+            self.assertIs(kind, type(told))
+            self.assertIn(text, str(told))
+        self.assertIn(
+            f'Devices of server {DEPLOYABLE} are not replaced',
+            self.log.output,
+        )
+
     def test_the_spec_s_return_codes(self):
         for fault, code in (
             (None, 0),

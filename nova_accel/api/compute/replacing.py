@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Has the failed devices of a server replaced, for its owner.
+
+The host finds the new devices, and changes the guest.
+"""
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.api.compute import programming
+from nova_accel.api.compute import waiting
+from nova_accel.api.http import caller
+from nova_accel.api.http import policy
+from nova_accel.api.policies import accelerator_request as arq_policies
+from nova_accel.api.policies import replacement as policies
+from nova_accel.db import lease
+from nova_accel.db import replacement
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import host_rpc
+
+CONF = conf.CONF
+
+
+def replace(
+    context: caller.Caller, instance_uuid: str, arq_uuid: str | None = None
+) -> None:
+    """Have failed devices of a server replaced, and wait for the end.
+
+    :param arq_uuid: the only ARQ that is to get another device; None for all
+        whose devices have failed
+    :raises HTTPForbidden: this caller may not.
+    :raises NotFound: the server has no such ARQ, or not for this caller.
+    :raises Conflict: nothing has failed, the host is silent, another call
+        changes the server, or the host refuses.
+    :raises DeviceError: a device has failed meanwhile.
+    :raises ServiceUnavailable: something that is needed is away.
+    :raises TooBusy: as many calls of this process wait for hosts as may.
+    :raises NoAnswerInTime: the host has not answered in time, so the end is
+        not known.
+    """
+    from nova_accel.api.compute import rpc
+
+    policy.authorize(context, policies.REPLACE)
+    failed = _failed(context, instance_uuid, arq_uuid)
+    programming.check_not_silent(failed)
+    # Others are those of a host that the server has left.
+    host = failed[0]
+    text = 'is being changed by another call: try again when that has ended'
+    with (
+        lease.alone(
+            f'changing {instance_uuid}',
+            CONF.long_rpc_timeout + programming.AROUND_S,
+            exceptions.Conflict.for_all(f'server {instance_uuid} {text}'),
+        ),
+        waiting.place(),
+    ):
+        rpc.replace(
+            context.for_nova(),
+            host_rpc.Callee(host['service_host'], host['contract']),
+            instance_uuid,
+            [
+                row['uuid']
+                for row in failed
+                if row['hostname'] == host['hostname']
+            ],
+        )
+
+
+def _failed(
+    context: caller.Caller, instance_uuid: str, arq_uuid: str | None
+) -> list[replacement.HeldUnitRow]:
+    """What has failed of the server, or of what is named of it.
+
+    :raises NotFound: the server has no such ARQ, or not for this caller
+    :raises Conflict: nothing has failed
+    """
+    held = replacement.get_held(
+        instance_uuid,
+        None
+        if policy.allows(context, arq_policies.ALL_PROJECTS)
+        # A token may be for no project.
+        else context.project_id or '',
+    )
+    if not held:
+        raise exceptions.NotFound(
+            f'Server {instance_uuid} not found, or it has no accelerators'
+        )
+    if arq_uuid is not None:
+        held = [row for row in held if row['uuid'] == arq_uuid]
+        if not held:
+            raise arq_rows.not_found(arq_uuid)
+    # An evacuated server still has those of its dead host.
+    held = [row for row in held if not row['is_silent']] or held
+    failed = [row for row in held if row['has_failed']]
+    if not failed:
+        raise exceptions.Conflict.for_all(
+            f'None of the accelerators of server {instance_uuid} that are to '
+            'be replaced has failed'
+        )
+    return failed

@@ -1,0 +1,167 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The accelerators of one server, and whether they work."""
+
+import datetime
+from typing import Any
+from typing import TypedDict
+
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import host_rows
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
+from nova_accel.model import arq_types
+from nova_accel.model.units import unit_health
+from nova_accel.model.units import unit_state
+
+CONF = conf.CONF
+
+_ARQS = schema.ARQS
+_HOSTS = schema.HOSTS
+_DEVICES = schema.DEVICES
+_HANDLES = schema.ATTACH_HANDLES
+
+_State = unit_state.UnitState
+
+#: The roles of what the guest has. The others are of a move that goes on.
+_ROLES = (arq_types.Role.ACTIVE, arq_types.Role.PORT)
+
+
+class DrainRow(TypedDict):
+    """The drain of the host, as it was announced."""
+
+    begin: datetime.datetime
+    until: datetime.datetime | None
+    reason: str | None
+
+
+class ServerArqRow(TypedDict):
+    """An ARQ whose unit a server has; ``since`` is when the health began.
+
+    That is the first report of a fault, or the last report of a silent host.
+    It is None where no one knows.
+    """
+
+    uuid: str
+    project_id: str | None
+    device_profile_name: str
+    device_profile_group_id: int
+    resource_class: str
+    state: str
+    health: unit_health.Verdict
+    since: datetime.datetime | None
+    drain: DrainRow | None
+
+
+_SILENCE_S: sa.BindParameter[int] = sa.bindparam('silence_s', type_=sa.Integer)
+
+# SQLAlchemy takes longer to build a statement than to execute it.
+_OF_SERVER = (
+    sa.select(
+        *(
+            _ARQS.c[name]
+            for name in (
+                'uuid',
+                'project_id',
+                'device_profile_name',
+                'device_profile_group_id',
+                'resource_class',
+            )
+        ),
+        arq_rows.derived_state(_SILENCE_S).label('state'),
+        _HANDLES.c.present,
+        _DEVICES.c.fault,
+        _DEVICES.c.faulted_at,
+        host_rows.is_silent(_SILENCE_S).label('is_silent'),
+        _HOSTS.c.reported_at,
+        _HOSTS.c.drained_at,
+        _HOSTS.c.drained_from,
+        _HOSTS.c.drained_until,
+        _HOSTS.c.drain_reason,
+    )
+    .select_from(
+        _ARQS.join(_HANDLES)
+        .join(schema.DEPLOYABLES)
+        .join(_DEVICES)
+        .join(_HOSTS)
+    )
+    .where(
+        _ARQS.c.instance_uuid == sa.bindparam('instance_uuid'),
+        sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role.in_(_ROLES)),
+    )
+    .order_by(_ARQS.c.created_at, _ARQS.c.id)
+)
+
+
+@engine.retried
+def get(
+    instance_uuid: str, project_id: str | None = None
+) -> list[ServerArqRow]:
+    """The ARQs whose units a server has, oldest first, by one statement.
+
+    :param project_id: the only project whose ARQs the caller reaches
+    :raises NotFound: the server has none, or is another project's
+    """
+    with engine.reader() as connection:
+        found = [
+            _judged(row)
+            for row in connection.execute(
+                _OF_SERVER,
+                {
+                    'instance_uuid': instance_uuid,
+                    'silence_s': CONF.nova_accel.host_silence_s,
+                },
+            )
+            if project_id in (None, row.project_id)
+        ]
+    if not found:
+        raise exceptions.NotFound(
+            f'Server {instance_uuid} has no accelerators'
+        )
+    return found
+
+
+def _judged(row: sa.Row[Any]) -> ServerArqRow:
+    is_silent = bool(row.is_silent)
+    state = unit_state.Condition(
+        is_present=row.present, fault=row.fault, is_silent=is_silent
+    ).state()
+    return {
+        'uuid': row.uuid,
+        'project_id': row.project_id,
+        'device_profile_name': row.device_profile_name,
+        'device_profile_group_id': row.device_profile_group_id,
+        'resource_class': row.resource_class,
+        'state': row.state,
+        'health': unit_health.VERDICTS[state],
+        'since': {
+            _State.HOST_SILENT: row.reported_at,
+            _State.FAULTY: row.faulted_at,
+        }.get(state),
+        'drain': _drain(row),
+    }
+
+
+def _drain(row: sa.Row[Any]) -> DrainRow | None:
+    begin = row.drained_at or row.drained_from
+    if begin is None:
+        return None
+    return {
+        'begin': begin,
+        'until': row.drained_until,
+        'reason': row.drain_reason,
+    }

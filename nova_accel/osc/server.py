@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``openstack accelerator server show``."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from nova_accel.osc import accelerator_calls
+from nova_accel.osc import nova_servers
+from nova_accel.overview import printing
+
+#: Column -> its value in an accelerator of the answer.
+_COLUMNS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    'ARQ': lambda found: found['arq'],
+    'Device profile': lambda found: found['device_profile_name'],
+    'Group': lambda found: found['device_profile_group_id'],
+    'Resource class': lambda found: found['resource_class'],
+    'State': lambda found: found['state'],
+    'Health': lambda found: found['health'],
+    'Reason': lambda found: found['reason'],
+    'Since': lambda found: found['since'],
+    'Drained from': lambda found: _drain(found)['from'],
+    'Drained until': lambda found: _drain(found)['until'],
+    'Drain reason': lambda found: _drain(found)['reason'],
+}
+
+_NO_DRAIN = dict.fromkeys(('from', 'until', 'reason'))
+
+
+class Show(printing.Lister):
+    """Show whether the accelerators of a server work."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'server', metavar='<server>', help='the name or uuid of the server'
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        uuid = nova_servers.uuid_of(self.app, parsed_args.server)
+        found = accelerator_calls.call(
+            accelerator_calls.client_of(self.app),
+            'GET',
+            f'/servers/{uuid}/accelerators',
+        )['accelerators']
+        return tuple(_COLUMNS), [
+            tuple(value(each) for value in _COLUMNS.values()) for each in found
+        ]
+
+
+def _drain(found: dict[str, Any]) -> dict[str, Any]:
+    return found['drain'] or _NO_DRAIN

@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from openstack import exceptions as sdk_exceptions
+from osc_lib import exceptions
+
+from nova_accel.db import draining
+from nova_accel.osc import server
+from unit.osc import fleet
+
+
+class TestShow(fleet.FleetTestCase):
+    def show(self, name: str) -> list[dict[str, object]]:
+        names, rows = self.listed(server.Show, name)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def test_by_its_uuid(self) -> None:
+        self.assertEqual(
+            [
+                {
+                    'ARQ': self.arq['uuid'],
+                    'Device profile': 'fpga',
+                    'Group': 0,
+                    'Resource class': 'FPGA',
+                    'State': 'Bound',
+                    'Health': 'healthy',
+                    'Reason': None,
+                    'Since': None,
+                    'Drained from': None,
+                    'Drained until': None,
+                    'Drain reason': None,
+                }
+            ],
+            self.show(fleet.SERVER),
+        )
+        self.assertEqual([], self.nova.asked)
+
+    def test_by_its_name(self) -> None:
+        [row] = self.show(f'name of {fleet.SERVER}')
+        self.assertEqual(self.arq['uuid'], row['ARQ'])
+
+    def test_a_drained_host(self) -> None:
+        draining.begin('compute-1', 'fans', None, 'admin')
+        [row] = self.show(fleet.SERVER)
+        self.assertEqual(
+            (None, 'fans'), (row['Drained until'], row['Drain reason'])
+        )
+        self.assertIsNotNone(row['Drained from'])
+
+    def test_no_such_server(self) -> None:
+        for name, fault in (
+            ('other', sdk_exceptions.NotFoundException),
+            (self.arq['uuid'], exceptions.CommandError),
+        ):
+            self.assertRaises(fault, self.show, name)

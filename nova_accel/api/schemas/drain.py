@@ -23,14 +23,15 @@ _TIME_OR_NULL: scalars.Schema = {
     ]
 }
 
-_FIRST: scalars.Schema = {
-    'reason': {**scalars.REASON, 'minLength': 1},
-    'until': _TIME_OR_NULL,
-}
-
-DRAIN = scalars.strict_object(
-    {**_FIRST, 'from': _TIME_OR_NULL}, 'from', 'until'
+#: Before microversion 2.5.
+DRAIN_OF_2_4 = scalars.strict_object(
+    {
+        'reason': {**scalars.REASON, 'minLength': 1},
+        'until': _TIME_OR_NULL,
+    },
+    'until',
 )
 
-#: Before microversion 2.5.
-DRAIN_OF_2_4 = scalars.strict_object(_FIRST, 'until')
+DRAIN = scalars.strict_object(
+    {**DRAIN_OF_2_4['properties'], 'from': _TIME_OR_NULL}, 'from', 'until'
+)

@@ -12,6 +12,9 @@
 
 """Devices of the device VM: published, in guests, and given back."""
 
+from collections.abc import Iterator
+import contextlib
+
 from lab.checks import cloud
 from lab.checks import real_servers
 from lab.checks import registry
@@ -150,16 +153,80 @@ def drained(evidence: registry.Evidence) -> None:
 def lost(evidence: registry.Evidence) -> None:
     """A device that reads all ones is faulty until it answers again."""
     _expect_reserved(0)
-    try:
-        machine.A.run(f'echo {hardware.LOST_E1000E} >{hardware.LOST}')
+    with _lost(hardware.E1000E_ADDRESSES[0]):
         _expect_reserved(1)
         evidence('its unit is reserved')
-    finally:
-        machine.A.run(f'echo -1 >{hardware.LOST}')
     _expect_reserved(0)
     evidence('it answers again, and is free')
     with real_servers.server(evidence, *_WHOLE) as server:
         server.sees(_WHOLE_SEEN)
+
+
+@contextlib.contextmanager
+def _lost(address: str) -> Iterator[None]:
+    """A device that reads all ones; then its host driver takes it again."""
+    machine.A.run(f'echo {hardware.LOST_E1000E[address]} >{hardware.LOST}')
+    try:
+        yield
+    finally:
+        machine.A.run(
+            f'echo -1 >{hardware.LOST}; '
+            f'echo {address} >/sys/bus/pci/drivers_probe'
+        )
+
+
+@real_servers.check('devices')
+def replaced(evidence: registry.Evidence) -> None:
+    """Another device takes the place of one that has failed in a guest.
+
+    It has the same address there: at once when the owner asks for it, and by
+    itself at a hard reboot.
+    """
+    with real_servers.server(evidence, *_WHOLE) as server:
+        seen = server.sees(_WHOLE_SEEN)
+        for ask in (
+            ('accelerator', 'server', 'replace'),
+            ('server', 'reboot', '--hard'),
+        ):
+            failed = _of_the_guest()
+            with _lost(failed):
+                registry.expect_soon(
+                    'the health of its device',
+                    lambda: _health(server.id),
+                    ['failed'],
+                    seconds=180,
+                )
+                evidence(f'{failed} reads all ones, and its owner reads so')
+                cloud.openstack(*ask, server.id)
+                server.wait('ACTIVE')
+                now = server.sees(_WHOLE_SEEN, restarted=ask[0] == 'server')
+                registry.expect(now == seen, f'{seen}, then {now}')
+                registry.expect(
+                    _of_the_guest() != failed, 'the guest has the same device'
+                )
+                registry.expect(
+                    _health(server.id) == ['healthy'], 'its device has failed'
+                )
+                evidence(f'{" ".join(ask)}: {_of_the_guest()} at its place')
+            _expect_reserved(0)
+
+
+def _of_the_guest() -> str:
+    """The one whole function that a guest has."""
+    drivers = real_servers.drivers()
+    (address,) = [
+        each
+        for each in hardware.E1000E_ADDRESSES
+        if drivers[each] == 'vfio-pci'
+    ]
+    return address
+
+
+def _health(server_id: str) -> list[str]:
+    return [
+        row['Health']
+        for row in cloud.show('accelerator', 'server', 'show', server_id)
+    ]
 
 
 @real_servers.check('devices')

@@ -270,11 +270,14 @@ class RealServer:
         found = cloud.wait_for_server(self.id, (status, 'ERROR'))
         registry.expect(found['status'] == status, cloud.fault(found))
 
-    def sees(self, devices: dict[str, str], restarted: bool = True) -> None:
+    def sees(
+        self, devices: dict[str, str], restarted: bool = True
+    ) -> dict[str, str]:
         """Wait until its guest says that it has the devices.
 
         :param restarted: the guest boots, since it was last seen; otherwise
             its devices change
+        :returns: the guest's line of each, with its address there
         """
         begin = time.monotonic()
         seen: dict[str, str] = {}
@@ -305,6 +308,7 @@ class RealServer:
         )
         for what, line in seen.items():
             self.evidence(f'{what}, in the guest: {line}')
+        return seen
 
 
 @contextlib.contextmanager

@@ -38,9 +38,13 @@ MDEV_TYPES = ('labgpu-1', 'labgpu-2')
 MDEV = '4348:3253'
 E1000E_ADDRESSES = ('0000:00:0a.0', '0000:00:0b.0')
 #: Takes the number of a function of bus 0 whose config space then reads all
-#: ones, -1 for none; the first e1000e has the number 0x0a << 3.
+#: ones, -1 for none.
 LOST = '/sys/module/labgpu/parameters/lost'
-LOST_E1000E = 0x0A << 3
+#: Address of an e1000e -> its number.
+LOST_E1000E = {
+    address: slot << 3
+    for address, slot in zip(E1000E_ADDRESSES, (0x0A, 0x0B), strict=True)
+}
 IGB_VF_ADDRESSES = ('0000:01:10.0', '0000:01:10.2')
 NVME_ADDRESS = '0000:02:00.0'
 GPU_ADDRESS = '0000:00:08.0'

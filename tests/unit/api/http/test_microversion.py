@@ -23,7 +23,7 @@ class NegotiationTest(base.ApiTestCase):
         for asked, served in (
             ('2.0', '2.0'),
             ('2.2', '2.2'),
-            ('latest', '2.4'),
+            ('latest', '2.5'),
             (None, '2.0'),
         ):
             for path in ('/device_profiles', '/nothing'):
@@ -37,11 +37,11 @@ class NegotiationTest(base.ApiTestCase):
                 )
 
     def test_all_answers_tell_which_there_are(self) -> None:
-        for version in ('2.0', 'latest', '2.4', '3.0', 'x'):
+        for version in ('2.0', 'latest', '2.5', '3.0', 'x'):
             for path in ('/device_profiles', '/nothing'):
                 answer = self.call('GET', path, version=version)
                 self.assertEqual(
-                    ['2.0', '2.4'],
+                    ['2.0', '2.5'],
                     [
                         answer.headers[f'OpenStack-API-{name}-Version']
                         for name in ('Minimum', 'Maximum')
@@ -73,9 +73,9 @@ class ServiceTypeTest(base.ApiTestCase):
         for text, served in (
             ('2.2', '2.2'),
             (' 2.3 ', '2.3'),
-            ('latest', '2.4'),
-            ('Latest', '2.4'),
-            ('accelerator Latest', '2.4'),
+            ('latest', '2.5'),
+            ('Latest', '2.5'),
+            ('accelerator Latest', '2.5'),
             ('ACCELERATOR 2.2', '2.2'),
             ('compute 2.90, accelerator 2.1', '2.1'),
             ('accelerator 2.1, 2.3', '2.1'),
@@ -104,7 +104,7 @@ class ServiceTypeTest(base.ApiTestCase):
             answer = self.ask(text)
             self.assertEqual(406, answer.status_int, text)
             fault = json.loads(answer.json['error_message'])
-            self.assertIn('[2.0, 2.4]', fault['description'])
+            self.assertIn('[2.0, 2.5]', fault['description'])
 
     def test_the_log_says_once_what_to_send(self) -> None:
         log = self.useFixture(fixtures.FakeLogger())

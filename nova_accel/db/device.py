@@ -66,6 +66,7 @@ class _Columns(TypedDict):
     status: str
     is_drained: bool
     fault: str | None
+    faulted_at: datetime.datetime | None
     attributes: dict[str, str]
     link_sets: list[str]
     created_at: datetime.datetime

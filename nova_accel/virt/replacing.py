@@ -165,7 +165,7 @@ class ReplacementMixin(hooks.Hooks):
             if uuid not in held:
                 raise exceptions.Conflict(
                     f'instance {instance.uuid} does not hold ARQ {uuid}',
-                    public=f'the server does not have accelerator {uuid}',
+                    public='the server does not have one of them any more',
                 )
         return [held[uuid] for uuid in arq_uuids]
 

@@ -60,7 +60,9 @@ def replace(
         lease.alone(
             f'changing {instance_uuid}',
             CONF.long_rpc_timeout + programming.AROUND_S,
-            exceptions.Conflict.for_all(f'server {instance_uuid} {text}'),
+            exceptions.Conflict(
+                f'server {instance_uuid} {text}', public=f'the server {text}'
+            ),
         ),
         waiting.place(),
     ):
@@ -103,8 +105,9 @@ def _failed(
     held = [row for row in held if not row['is_silent']] or held
     failed = [row for row in held if row['has_failed']]
     if not failed:
-        raise exceptions.Conflict.for_all(
+        raise exceptions.Conflict(
             f'None of the accelerators of server {instance_uuid} that are to '
-            'be replaced has failed'
+            'be replaced has failed',
+            public='none of the accelerators to replace has failed',
         )
     return failed

@@ -94,5 +94,5 @@ def _none(arq: arq_types.Arq, why: str) -> exceptions.Conflict:
     return exceptions.Conflict(
         f'ARQ {arq.uuid} with {arq.handle.address} gets no other unit: {why}; '
         f'{_MIGRATE}',
-        public=f'accelerator {arq.uuid} gets no other unit: {why}; {_MIGRATE}',
+        public=f'an accelerator gets no other unit: {why}; {_MIGRATE}',
     )

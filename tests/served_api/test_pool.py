@@ -211,14 +211,34 @@ class TestPool(PoolTestCase):
                 },
             },
         )
-        self.ok('DELETE', f'{active}?attempt=2')
         self.ok('DELETE', f'{path}/{base.NOBODY}?arqs={arqs[1]}')
+        self.server(active)
+        self.ok('DELETE', f'{active}?attempt=3')
         path = '/accelerator_requests'
         for name in ('/', '?arqs='):
             [arq] = self.ok('POST', path, {'device_profile_name': 'gold'})[
                 'arqs'
             ]
             self.ok('DELETE', f'{path}{name}{arq["uuid"]}')
+
+    def server(self, active: str) -> None:
+        """What its owner and its guest ask, and its host for the owner."""
+        [arq] = self.ok('GET', active)['arqs']
+        self.ok(
+            'PUT',
+            f'{active}/replacements',
+            {'attempt': 3, 'arqs': {arq['uuid']: base.RP}},
+        )
+        path = f'/servers/{base.INSTANCE}/accelerators'
+        self.ok('GET', path)
+        answer = self.ask('POST', f'{path}/replace', {})
+        self.assertEqual(409, answer.status_code, answer.text)
+        self.assertIn('has failed', answer.text)
+        self.ok(
+            'POST',
+            '/vendordata',
+            {'instance-id': base.INSTANCE, 'project-id': base.PROJECT},
+        )
 
     def fleet(self) -> None:
         [host] = self.ok('GET', '/topology')['topology']

@@ -208,6 +208,8 @@ def replaced(evidence: registry.Evidence) -> None:
                     _health(server.id) == ['healthy'], 'its device has failed'
                 )
                 evidence(f'{" ".join(ask)}: {_of_the_guest()} at its place')
+                # No one else gets it.
+                _expect_reserved(1)
             _expect_reserved(0)
 
 

@@ -164,15 +164,12 @@ def lost(evidence: registry.Evidence) -> None:
 
 @contextlib.contextmanager
 def _lost(address: str) -> Iterator[None]:
-    """A device that reads all ones; then its host driver takes it again."""
+    """A device that reads all ones while the body runs."""
     machine.A.run(f'echo {hardware.LOST_E1000E[address]} >{hardware.LOST}')
     try:
         yield
     finally:
-        machine.A.run(
-            f'echo -1 >{hardware.LOST}; '
-            f'echo {address} >/sys/bus/pci/drivers_probe'
-        )
+        machine.A.run(f'echo -1 >{hardware.LOST}')
 
 
 @real_servers.check('devices')
@@ -210,6 +207,11 @@ def replaced(evidence: registry.Evidence) -> None:
                 evidence(f'{" ".join(ask)}: {_of_the_guest()} at its place')
                 # No one else gets it.
                 _expect_reserved(1)
+            # For the kernel it stays without power until it is found again.
+            machine.A.run(
+                f'echo 1 >/sys/bus/pci/devices/{failed}/remove; '
+                'echo 1 >/sys/bus/pci/rescan'
+            )
             _expect_reserved(0)
 
 

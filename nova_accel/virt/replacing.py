@@ -105,13 +105,12 @@ class ReplacementMixin(hooks.Hooks):
         attachments = self._accelerators.attachments
         try:
             attachments.settle(instance.uuid)
-            faulty = self._accelerators.current.view.faulty
+            view = self._accelerators.current.view
             # The content of a device that is cleaned is its tenant's.
             failed = [
                 arq
                 for arq in self._held.arqs_of(instance.uuid)
-                if arq.handle.uuid
-                in faulty - self._accelerators.current.view.cleaned
+                if arq.handle.uuid in view.faulty - view.cleaned
             ]
             if failed and OUR_CONF.nova_accel.replace_failed:
                 self._replace(instance, failed)
@@ -180,10 +179,8 @@ class ReplacementMixin(hooks.Hooks):
                 'NVSwitches: stop the server first',
                 public='stop the server first: its GPUs are joined',
             )
-        current, attachments = (
-            self._accelerators.current,
-            self._accelerators.attachments,
-        )
+        current = self._accelerators.current
+        attachments = self._accelerators.attachments
         chosen = replacements.choose(
             failed,
             current.view.layout,

@@ -81,7 +81,7 @@ def replace(
 def _failed(
     context: caller.Caller, instance_uuid: str, arq_uuid: str | None
 ) -> list[replacement.HeldUnitRow]:
-    """What has failed of the server, or of what is named of it.
+    """The ARQs of the server, or the named one, whose units have failed.
 
     :raises NotFound: the server has no such ARQ, or not for this caller
     :raises Conflict: nothing has failed

@@ -88,7 +88,13 @@ class Attachments:
             findings,
         )
         self._changes = changes.Changes(
-            journal, api, devices, self._attempts, cleaner, current
+            journal,
+            api,
+            devices,
+            self._moves,
+            self._attempts,
+            cleaner,
+            current,
         )
         self._guests = guests
         # The instances that a thread of this process changes.
@@ -184,10 +190,7 @@ class Attachments:
         :raises AcceleratorError: it is to be tried again.
         """
         with self._locked(instance_uuid):
-            if self._changes.leaving(instance_uuid) is None:
-                return False
-            self._changes.settle(instance_uuid)
-            return True
+            return self._changes.settle(instance_uuid)
 
     def recover(
         self,

@@ -34,6 +34,7 @@ from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import plugging
+from nova_accel.virt.holding import role_changes
 
 _ACTIVE = arq_types.Role.ACTIVE
 
@@ -41,6 +42,7 @@ _ACTIVE = arq_types.Role.ACTIVE
 class Changes:
     """The changes of one host.
 
+    :param moves: the API has to know them before it is asked
     :param attempts_made: journals what the API has given
     :param cleaner: is told which ARQs were just given back to the API
     """
@@ -50,6 +52,7 @@ class Changes:
         journal: attach_journal.AttachJournal,
         api: accelerator_api.AcceleratorApi,
         devices: plugging.Devices,
+        moves: role_changes.RoleChanges,
         attempts_made: attempts.Attempts,
         cleaner: cleaning.Cleaner,
         current: host_view.CurrentState,
@@ -57,6 +60,7 @@ class Changes:
         self._journal = journal
         self._api = api
         self._devices = devices
+        self._moves = moves
         self._attempts = attempts_made
         self._cleaner = cleaner
         self._current = current
@@ -87,6 +91,7 @@ class Changes:
             another instance of this host has a device of it.
         :raises AcceleratorError: of what is called.
         """
+        self._moves.report(instance_uuid)
         entry = self._journal.read(instance_uuid, _ACTIVE)
         if entry is None or entry.step is not attach_journal.AttachStep.HELD:
             raise _holds_nothing(instance_uuid)
@@ -140,15 +145,16 @@ class Changes:
             )
         )
 
-    def settle(self, instance_uuid: str) -> None:
+    def settle(self, instance_uuid: str) -> bool:
         """Give back what leaves, whose devices no guest has any more.
 
+        :returns: whether the instance was being changed
         :raises AcceleratorError: it is to be tried again.
         """
         entry = self._journal.read(instance_uuid, _ACTIVE)
-        if entry is None or entry.leaving is None:
-            return
-        leaving = tuple(arq for arq in entry.arqs if arq not in entry.kept)
+        leaving = self.leaving(instance_uuid)
+        if entry is None or leaving is None:
+            return False
         self._devices.unplug_all(leaving)
         entry = dataclasses.replace(
             entry, attempt=self._journal.next_attempt(instance_uuid)
@@ -170,6 +176,7 @@ class Changes:
         self._journal.write(
             dataclasses.replace(entry, arqs=entry.kept, leaving=None)
         )
+        return True
 
     def _take_excess(
         self, instance_uuid: str, leaving: Collection[str]

@@ -16,6 +16,7 @@ import types
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.client import our_allocations
+from nova_accel.model import arq_types
 from nova_accel.virt.holding import attach_journal
 from unit.virt.holding import test_attaching
 
@@ -109,6 +110,17 @@ class TestChanges(test_attaching.AttachmentsTestCase):
         self.assert_has(added)
         self.assertEqual([self.old.handle.uuid], self.released)
         self.assertEqual(self.old.group, added.group)
+
+    def test_after_a_move_that_the_api_has_not_heard_of(self):
+        roles = arq_types.Role.ACTIVE, arq_types.Role.OLD
+        self.attachments.move(INSTANCE, *roles)
+        self.api.refuse = True
+        self.attachments.move(INSTANCE, *reversed(roles))
+        self.api.refuse = False
+        self.change()
+        (now,) = self.attachments.held.arqs_of(INSTANCE)
+        self.assertEqual(self.spare, now.device_rp_uuid)
+        self.assert_has(now)
 
     def test_what_is_not_committed_leaves_again(self):
         def change():

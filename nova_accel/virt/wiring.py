@@ -42,6 +42,7 @@ from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
 from nova_accel.virt import report_section
+from nova_accel.virt import rpc_agent
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
 from nova_accel.virt.fabric import no_fabric
@@ -50,7 +51,6 @@ from nova_accel.virt.fpga.programming import programming_history
 from nova_accel.virt.fpga.programming import programming_job
 from nova_accel.virt.fpga.programming import region_loader
 from nova_accel.virt.fpga.programming import region_programmer
-from nova_accel.virt.fpga.programming import rpc_agent
 from nova_accel.virt.fpga.regions import host_regions
 from nova_accel.virt.fpga.regions import region_journal
 from nova_accel.virt.fpga.regions import region_target
@@ -158,7 +158,7 @@ def agent(
     """The RPC server that the API calls, once the caller has started it.
 
     :param replace: replaces failed devices of a server; see
-        :meth:`nova_accel.virt.fpga.programming.rpc_agent.Endpoint.replace`
+        :meth:`nova_accel.virt.rpc_agent.Endpoint.replace`
     """
     return rpc_agent.RpcAgent(
         accelerators.node.service_host,

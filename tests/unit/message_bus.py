@@ -29,7 +29,7 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.model.devices import programmable
-from nova_accel.virt.fpga.programming import rpc_agent
+from nova_accel.virt import rpc_agent
 
 CONF = conf.CONF
 

@@ -430,7 +430,7 @@ SIGNATURES = {
         'nova.rpc:ClientRouter.__init__': 'self default_client',
         'nova.rpc:ClientRouter.client': 'self context',
     },
-    'virt/fpga/programming/rpc_agent.py': {
+    'virt/rpc_agent.py': {
         'nova.rpc:get_server': 'target endpoints serializer',
     },
     'tools/rig/loopback/crowd.py': {

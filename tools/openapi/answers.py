@@ -26,7 +26,6 @@ from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
 from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.handlers import programming
-from nova_accel.api.handlers import replacement
 from nova_accel.api.handlers import server
 from nova_accel.api.handlers import topology
 from nova_accel.api.handlers import version
@@ -117,5 +116,5 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     binding.release: _NO_BODY,
     binding.adopt: _BOUND_ARQS,
     binding.replace: _BOUND_ARQS,
-    replacement.replace_failed: _NO_BODY,
+    server.replace_failed: _NO_BODY,
 }

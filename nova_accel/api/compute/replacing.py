@@ -22,7 +22,7 @@ from nova_accel.api.compute import waiting
 from nova_accel.api.http import caller
 from nova_accel.api.http import policy
 from nova_accel.api.policies import accelerator_request as arq_policies
-from nova_accel.api.policies import replacement as policies
+from nova_accel.api.policies import server as policies
 from nova_accel.db import lease
 from nova_accel.db import replacement
 from nova_accel.db.rows import arq_rows

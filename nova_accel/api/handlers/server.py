@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/servers/{uuid}/accelerators`` and ``/vendordata``: what works.
+"""``/servers/{uuid}/accelerators`` and ``/vendordata``: what works, or not.
 
 Tenants and guests read the answers. So these name no host and no device.
 """
@@ -24,6 +24,7 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel import reason
+from nova_accel.api.compute import replacing
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.http import representation
 from nova_accel.api.http import request
@@ -44,6 +45,14 @@ def show_accelerators(req: webob.Request) -> webob.Response:
         request.path_uuid(req, 'uuid'), accelerator_request.reach(context)
     )
     return webob.Response(json_body=_to_json(found))
+
+
+def replace_failed(req: webob.Request) -> webob.Response:
+    """Replace failed devices of a server; answers when that is done."""
+    context = request.authorize(req)
+    body = request.json_body(req)
+    replacing.replace(context, request.path_uuid(req, 'uuid'), body.get('arq'))
+    return webob.Response(status=204, content_type=None)
 
 
 def show_to_guest(req: webob.Request) -> webob.Response:

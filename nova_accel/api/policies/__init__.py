@@ -22,7 +22,6 @@ from nova_accel.api.policies import device_profile
 from nova_accel.api.policies import drain
 from nova_accel.api.policies import host
 from nova_accel.api.policies import programming
-from nova_accel.api.policies import replacement
 from nova_accel.api.policies import server
 from nova_accel.api.policies import topology
 
@@ -38,7 +37,6 @@ RULES = (
     *host.RULES,
     *drain.RULES,
     *binding.RULES,
-    *replacement.RULES,
     *topology.RULES,
     *server.RULES,
 )

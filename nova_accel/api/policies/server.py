@@ -16,6 +16,7 @@ from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 SHOW = 'nova_accel:server:show'
+REPLACE = 'nova_accel:server:replace'
 VENDORDATA = 'nova_accel:server:vendordata'
 
 RULES = (
@@ -24,6 +25,11 @@ RULES = (
         personas.READER,
         "Show whether the accelerators of a server of the caller's project "
         'work.',
+    ),
+    rule.rule(
+        REPLACE,
+        personas.MEMBER,
+        "Replace failed devices of a server of the caller's project.",
     ),
     rule.rule(
         VENDORDATA,

@@ -29,7 +29,6 @@ from nova_accel.api.routes import drain
 from nova_accel.api.routes import fpga
 from nova_accel.api.routes import host
 from nova_accel.api.routes import programming
-from nova_accel.api.routes import replacement
 from nova_accel.api.routes import server
 from nova_accel.api.routes import topology
 from nova_accel.api.routes import version
@@ -50,7 +49,6 @@ API: route.Table = {
     **host.ROUTES,
     **drain.ROUTES,
     **binding.ROUTES,
-    **replacement.ROUTES,
     **topology.ROUTES,
     **server.ROUTES,
 }

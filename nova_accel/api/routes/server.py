@@ -31,6 +31,16 @@ ROUTES: route.Table = {
             since='2.5',
         ),
     },
+    '/servers/{uuid}/accelerators/replace': {
+        'POST': route.Route(
+            server.replace_failed,
+            'Replace failed accelerators of a server, and wait for that',
+            policies.REPLACE,
+            further_rules=(arq_policies.ALL_PROJECTS,),
+            body=schemas.REPLACE,
+            since='2.5',
+        ),
+    },
     # Nova's metadata API asks for no microversion.
     '/vendordata': {
         'POST': route.Route(

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/vendordata``: what Nova's metadata API says of the server that asks."""
+"""A server, as its owner and Nova's metadata API name it."""
 
 from nova_accel.api.schemas import scalars
 
@@ -23,3 +23,6 @@ VENDORDATA: scalars.Schema = {
     },
     'required': ['project-id', 'instance-id'],
 }
+
+#: Without an ARQ, all that have failed are to be replaced.
+REPLACE = scalars.strict_object({'arq': scalars.UUID}, 'arq')

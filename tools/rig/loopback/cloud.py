@@ -36,7 +36,7 @@ from nova_accel.testing import fake_fpga
 from nova_accel.testing import fake_sysfs
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
-from nova_accel.virt.fpga.programming import rpc_agent
+from nova_accel.virt import rpc_agent
 from rig.loopback import accelerator_steps
 from rig.loopback import control_plane
 from rig.stubs import glance as glance_stub
@@ -102,7 +102,7 @@ class Cloud(
 
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.programming.rpc_agent.RpcAgent.start',
+                'nova_accel.virt.rpc_agent.RpcAgent.start',
                 start_until_the_end,
             )
         )

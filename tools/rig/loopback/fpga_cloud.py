@@ -24,7 +24,7 @@ from typing import BinaryIO
 import fixtures
 
 from nova_accel.testing import fake_fpga
-from nova_accel.virt.fpga.programming import rpc_agent
+from nova_accel.virt import rpc_agent
 from rig.loopback import cloud
 from rig.stubs import bitstreams
 
@@ -50,7 +50,7 @@ class FpgaCloud(cloud.Cloud):
 
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.programming.rpc_agent.RpcAgent.start',
+                'nova_accel.virt.rpc_agent.RpcAgent.start',
                 start_until_it_may_end,
             )
         )

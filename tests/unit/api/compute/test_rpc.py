@@ -241,7 +241,7 @@ class TestStock(TestCase):
     def test_a_host_of_the_next_release(self):
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.programming.rpc_agent.Endpoint.target',
+                'nova_accel.virt.rpc_agent.Endpoint.target',
                 oslo_messaging.Target(version='1.1'),
             )
         )

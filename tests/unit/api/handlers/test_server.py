@@ -20,8 +20,11 @@ import sqlalchemy as sa
 from nova_accel.api import routes
 from nova_accel.db.sql import engine
 from unit.api import base
+from unit.api.compute import test_replacing
 
 _PATH = f'/servers/{base.INSTANCE}/accelerators'
+
+_REPLACE = f'{_PATH}/replace'
 
 _FAULT = '0000:0c:00.0 of compute-1 fell off the bus'
 
@@ -220,3 +223,40 @@ class VendordataTest(ServerTestCase):
     def test_the_longest_body(self) -> None:
         longest = routes.API['/vendordata']['POST'].max_body_bytes
         self.assertLess(len(json.dumps(_ASKED)), longest)
+
+
+class ReplaceFailedTest(test_replacing.ReplacingTestCase):
+    def replace(self, body: Any, path: str = _REPLACE, **more: Any) -> int:
+        more = {'roles': base.MEMBER, 'version': '2.5', **more}
+        return int(self.call('POST', path, body, **more).status_int)
+
+    def test_answers_when_it_is_done(self) -> None:
+        self.lose_devices()
+        for body, arqs in (
+            ({}, self.arqs),
+            ({'arq': self.arqs[0]}, self.arqs[:1]),
+        ):
+            answer = self.call(
+                'POST', _REPLACE, body, roles=base.MEMBER, version='2.5'
+            )
+            self.assertEqual((204, b''), (answer.status_int, answer.body))
+            self.assertEqual(arqs, self.host.replaced.pop()[2])
+
+    def test_refusals(self) -> None:
+        self.assertEqual(409, self.replace({}))
+        self.assertEqual(404, self.replace({'arq': base.NOBODY}))
+        self.assertEqual(
+            404, self.replace({}, _REPLACE.replace(base.INSTANCE, base.NOBODY))
+        )
+        bodies: tuple[Any, ...] = (
+            {'arq': 'x'},
+            {'arq': None},
+            {'arqs': []},
+            [],
+        )
+        for body in bodies:
+            self.assertEqual(400, self.replace(body), str(body))
+        self.assertEqual(
+            400, self.replace({}, _REPLACE.replace(base.INSTANCE, 'x'))
+        )
+        self.assertEqual(406, self.replace({}, version='2.4'))

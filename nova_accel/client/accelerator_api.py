@@ -19,9 +19,7 @@ lost. An error of the API is raised here as the same exception.
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import json
 from typing import Any
-from typing import TypeVar
 
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
@@ -31,6 +29,7 @@ from keystoneauth1 import plugin as ks_plugin
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel import reason
+from nova_accel.client import api_answer
 from nova_accel.client import refusal
 from nova_accel.client import report_contract
 from nova_accel.conf import client as client_conf
@@ -44,29 +43,6 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import provider_allocation
 
 CONF = conf.CONF
-
-_T = TypeVar('_T')
-
-#: The exceptions that the API names in ``error_code``.
-_FAULTS = {
-    fault.__name__: fault
-    for fault in (
-        exceptions.InvalidRequest,
-        exceptions.InvalidDeviceProfile,
-        exceptions.InvalidName,
-        exceptions.NotFound,
-        exceptions.OverQuota,
-        exceptions.Conflict,
-        exceptions.StaleAttempt,
-        exceptions.FarAttempt,
-        exceptions.NoAssignment,
-        exceptions.AcceleratorsBusy,
-        exceptions.InvalidTransition,
-    )
-}
-
-#: The exceptions with the newest number, from which to go on counting.
-_COUNTED = (exceptions.StaleAttempt, exceptions.FarAttempt)
 
 #: The most uuids in a URL. Web servers limit a request's headers, which
 #: include the token, to a few KiB.
@@ -196,11 +172,13 @@ class AcceleratorApi:
         told = self._agreement.compose(content)
         response = self._request('PUT', f'/hosts/{self._hostname}', json=told)
         self._agreement.note_answer(response.status_code, response.headers)
-        answer = _content(response)
+        answer = api_answer.content(response)
         return (
             None
             if answer is None
-            else _read(decoding.part('orders', host_orders.from_dict), answer)
+            else api_answer.read(
+                decoding.part('orders', host_orders.from_dict), answer
+            )
         )
 
     def cleaning(
@@ -419,7 +397,7 @@ class AcceleratorApi:
         :raises ServiceUnavailable: the API gave no usable answer.
         """
         answer = self._call('GET', f'/hosts/{self._hostname}/instances')
-        return _read(host_binding.listing, answer)
+        return api_answer.read(host_binding.listing, answer)
 
     def delete_unadopted(
         self, instance_uuid: str, arq_uuids: Iterable[str]
@@ -442,7 +420,7 @@ class AcceleratorApi:
         return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:
-        return _content(self._request(method, path, **kwargs))
+        return api_answer.content(self._request(method, path, **kwargs))
 
     def _request(self, method: str, path: str, **kwargs: Any) -> Any:
         try:
@@ -453,54 +431,8 @@ class AcceleratorApi:
             ) from error
 
 
-def _content(response: Any) -> Any:
-    """The JSON of an answer, None if it has none.
-
-    :raises AcceleratorError: it is a fault, or no JSON
-    """
-    if response.status_code >= 400:
-        raise _fault(response)
-    try:
-        return response.json() if response.content else None
-    except (ValueError, RecursionError) as error:
-        raise exceptions.ServiceUnavailable(
-            refusal.answered(response)
-        ) from error
-
-
 def _arqs(answer: Any) -> tuple[arq_types.Arq, ...]:
     """:raises ServiceUnavailable: the answer is malformed."""
-    return _read(
+    return api_answer.read(
         decoding.part('arqs', decoding.listed(arq_types.Arq.from_dict)), answer
     )
-
-
-def _read(parse: decoding.Parser[_T], answer: Any) -> _T:
-    """:raises ServiceUnavailable: the answer is malformed."""
-    try:
-        return parse(answer)
-    except decoding.Malformed as error:
-        raise exceptions.ServiceUnavailable(
-            f'the accelerator API gave an answer that is malformed: {error}'
-        ) from error
-
-
-def _fault(response: Any) -> exceptions.AcceleratorError:
-    """The exception for an answer with a status of 400 or above."""
-    try:
-        body = response.json()
-        # Cyborg's clients expect the message as JSON inside JSON.
-        text = json.loads(body['error_message'])['faultstring']
-        kind = _FAULTS[body['error_code']]
-        if kind is exceptions.OverQuota:
-            # It has the amounts of the project alone.
-            return kind.for_all(text)
-        # The text is for the host, so it must not become the public one.
-        fault = kind(
-            text, public=kind.PUBLIC or exceptions.AcceleratorError.PUBLIC
-        )
-        if isinstance(fault, _COUNTED):
-            fault.newest = body.get('newest_attempt')
-        return fault
-    except (ValueError, KeyError, TypeError):
-        return exceptions.ServiceUnavailable(refusal.answered(response))

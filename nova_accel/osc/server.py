@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``openstack accelerator server show``."""
+"""``openstack accelerator server ...``."""
 
 import argparse
 from collections.abc import Callable
@@ -42,11 +42,7 @@ class Show(printing.Lister):
     """Show whether the accelerators of a server work."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'server', metavar='<server>', help='the name or uuid of the server'
-        )
-        return parser
+        return _of_a_server(super().get_parser(prog_name))
 
     def take_action(
         self, parsed_args: argparse.Namespace
@@ -60,6 +56,41 @@ class Show(printing.Lister):
         return tuple(_COLUMNS), [
             tuple(value(each) for value in _COLUMNS.values()) for each in found
         ]
+
+
+class Replace(printing.Command):
+    """Give a server other devices for those that have failed, and wait."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = _of_a_server(super().get_parser(prog_name))
+        parser.add_argument(
+            '--accelerator',
+            metavar='<uuid>',
+            help=(
+                'the uuid of the accelerator request whose device has failed, '
+                'by default all of the server'
+            ),
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        uuid = nova_servers.uuid_of(self.app, parsed_args.server)
+        accelerator_calls.call(
+            accelerator_calls.client_of(self.app),
+            'POST',
+            f'/servers/{uuid}/accelerators/replace',
+            json={}
+            if parsed_args.accelerator is None
+            else {'arq': parsed_args.accelerator},
+        )
+        self.print_line(f'Server {parsed_args.server} has other devices now')
+
+
+def _of_a_server(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument(
+        'server', metavar='<server>', help='the name or uuid of the server'
+    )
+    return parser
 
 
 def _drain(found: dict[str, Any]) -> dict[str, Any]:

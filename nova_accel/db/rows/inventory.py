@@ -31,6 +31,7 @@ from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.rows import typed
+from nova_accel.db.rows import unclean_handles
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import attach_handle
@@ -152,10 +153,10 @@ def _note_faults(
         for rows in (present, wanted)
     )
     turned = [uuid for uuid in wanted if (uuid in before) != (uuid in now)]
-    if turned:
+    for some in _chunks(turned):
         connection.execute(
             sa.update(_DEVICES)
-            .where(_DEVICES.c.uuid.in_(turned))
+            .where(_DEVICES.c.uuid.in_(some))
             .values(
                 faulted_at=sa.case(
                     (_DEVICES.c.fault.is_not(None), clock.now())
@@ -197,7 +198,7 @@ def _put_handles(
 
     While a guest has a handle, it stays the handle of the guest's device.
     """
-    unclean, soiled = _unclean(wanted, present)
+    unclean, soiled = unclean_handles.find(wanted, present)
     replaced = _keep_identities(
         connection, hostname, wanted[_HANDLES], present[_HANDLES]
     )
@@ -219,8 +220,8 @@ def _put_handles(
             {'unclean_since': since if is_unclean else None},
             {},
         )
-    _mark_unclean(connection, soiled, since)
-    _mark_replaced_unclean(connection, replaced, since)
+    unclean_handles.mark_free(connection, soiled, since)
+    unclean_handles.mark_replaced(connection, replaced, since)
 
 
 def _present(
@@ -326,78 +327,6 @@ def _keep_identities(
         if uuid in taken or wanted[uuid]['identity'] is None:
             wanted[uuid]['identity'] = present[uuid]['identity']
     return others - taken
-
-
-def _unclean(
-    wanted: Mapping[sa.Table, reported_rows.Rows],
-    present: Mapping[sa.Table, reported_rows.Rows],
-) -> tuple[set[str], set[str]]:
-    """Find what is to be cleaned although no guest gave it back.
-
-    :returns: the uuids of new handles, and of deployables that were not of the
-        cleaned kind
-    """
-    cleaned = {
-        uuid for uuid, row in wanted[_DEPLOYABLES].items() if row['is_cleaned']
-    }
-    new = {
-        uuid
-        for uuid, row in wanted[_HANDLES].items()
-        if row['deployable_uuid'] in cleaned and uuid not in present[_HANDLES]
-    }
-    before = present[_DEPLOYABLES]
-    return new, {
-        uuid
-        for uuid in cleaned & before.keys()
-        if not before[uuid]['is_cleaned']
-    }
-
-
-def _mark_unclean(
-    connection: sa.Connection,
-    deployable_uuids: Collection[str],
-    since: int | None,
-) -> None:
-    """Mark the free handles of deployables as unclean, by these orders.
-
-    A handle that a guest has is unclean when the guest gives it back.
-    """
-    if deployable_uuids:
-        connection.execute(
-            sa.update(_HANDLES)
-            .where(
-                _HANDLES.c.deployable_uuid == sa.bindparam('of_uuid'),
-                _HANDLES.c.arq_uuid.is_(None),
-                _HANDLES.c.unclean_since.is_(None),
-            )
-            .values(unclean_since=since),
-            [{'of_uuid': uuid} for uuid in deployable_uuids],
-        )
-
-
-def _mark_replaced_unclean(
-    connection: sa.Connection, handle_uuids: Collection[str], since: int | None
-) -> None:
-    """Mark free handles that are of another device now as unclean.
-
-    Only handles that are cleaned after each guest are marked. An unclean one
-    is marked again: its cleaning began by earlier orders, so the result is
-    that of the former device.
-    """
-    if handle_uuids:
-        connection.execute(
-            sa.update(_HANDLES)
-            .where(
-                _HANDLES.c.uuid.in_(list(handle_uuids)),
-                _HANDLES.c.arq_uuid.is_(None),
-                _HANDLES.c.deployable_uuid.in_(
-                    sa.select(_DEPLOYABLES.c.uuid).where(
-                        _DEPLOYABLES.c.is_cleaned
-                    )
-                ),
-            )
-            .values(unclean_since=since, unclean_reason=None)
-        )
 
 
 def _read(

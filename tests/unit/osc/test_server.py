@@ -10,6 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+from typing import Any
+
+import fixtures
 from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
 
@@ -62,3 +66,66 @@ class TestShow(fleet.FleetTestCase):
             (self.arq['uuid'], exceptions.CommandError),
         ):
             self.assertRaises(fault, self.show, name)
+
+
+class TestReplace(fleet.FleetTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.replaced: list[Any] = []
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.api.compute.rpc.replace',
+                lambda *arguments: self.replaced.append(arguments[1:]),
+            )
+        )
+        dataclasses.replace(self.hosts[0], faults=((0, 'dead'),)).report()
+
+    def test_a_server_by_its_uuid_and_by_its_name(self) -> None:
+        name = f'name of {fleet.SERVER}'
+        for named in (fleet.SERVER, name):
+            self.assertEqual(
+                (0, f'Server {named} has other devices now\n'),
+                self.run_command(server.Replace, named),
+            )
+            [(callee, uuid, arqs)] = self.replaced
+            self.replaced.clear()
+            self.assertEqual(
+                ('compute-1.service', fleet.SERVER, [self.arq['uuid']]),
+                (callee.service_host, uuid, arqs),
+            )
+
+    def test_one_accelerator(self) -> None:
+        self.run_command(
+            server.Replace,
+            fleet.SERVER,
+            '--accelerator',
+            self.arq['uuid'],
+        )
+        self.assertEqual(1, len(self.replaced))
+        error = self.assertRaises(
+            exceptions.CommandError,
+            self.run_command,
+            server.Replace,
+            fleet.SERVER,
+            '--accelerator',
+            fleet.SERVER,
+        )
+        self.assertIn('with 404', str(error))
+
+    def test_nothing_has_failed(self) -> None:
+        self.hosts[0].report()
+        error = self.assertRaises(
+            exceptions.CommandError,
+            self.run_command,
+            server.Replace,
+            fleet.SERVER,
+        )
+        self.assertIn('has failed', str(error))
+
+    def test_no_such_server(self) -> None:
+        self.assertRaises(
+            sdk_exceptions.NotFoundException,
+            self.run_command,
+            server.Replace,
+            'nope',
+        )

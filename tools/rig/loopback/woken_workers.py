@@ -47,8 +47,11 @@ def _wait_for_work(worker: _thread.ThreadWorker) -> Any:
 
 def _stop(worker: Any) -> None:
     worker.should_stop = True
-    # Another worker of the same pool may take it: it is woken by its own.
-    worker.work_queue.put(_WAKE)
+    # The garbage collector calls this in any thread, also in one that is using
+    # the queue: it would wait for itself. The worker looks by itself.
+    if not worker.work_queue.mutex.locked():
+        # Another worker of the pool may take it: it is woken by its own.
+        worker.work_queue.put(_WAKE)
 
 
 class WokenWorkers(fixtures.Fixture):

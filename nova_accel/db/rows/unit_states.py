@@ -20,6 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel.db.sql import schema
+from nova_accel.model.units import unit_health
 from nova_accel.model.units import unit_state
 
 _HANDLES = schema.ATTACH_HANDLES
@@ -72,7 +73,13 @@ def is_usable() -> sa.ColumnElement[bool]:
 
 def has_failed() -> sa.ColumnElement[bool]:
     """Whether it is of no use to the guest that has it."""
-    return sa.or_(*map(is_in, unit_state.FAILED))
+    return sa.or_(
+        *(
+            is_in(state)
+            for state, verdict in unit_health.VERDICTS.items()
+            if verdict.health is unit_health.Health.FAILED
+        )
+    )
 
 
 def state(is_silent: sa.ColumnElement[bool]) -> sa.ColumnElement[str]:

@@ -84,9 +84,6 @@ MEANINGS: Mapping[UnitState, Meaning] = {
 #: The states of a unit that is to be cleaned.
 UNCLEAN = (UnitState.CLEANING_FAILED, UnitState.BEING_CLEANED)
 
-#: The states of a unit that is of no use to the guest that has it.
-FAILED = (UnitState.FAULTY, UnitState.GONE)
-
 
 @dataclasses.dataclass(frozen=True)
 class Condition:

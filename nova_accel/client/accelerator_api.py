@@ -16,6 +16,7 @@ Every call is idempotent, so the HTTP layer may repeat a call whose answer was
 lost. An error of the API is raised here as the same exception.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -275,30 +276,73 @@ class AcceleratorApi:
         )
         return _arqs(answer)
 
-    def replacements(
+    def additions(
         self,
         instance_uuid: str,
         role: arq_types.Role,
         attempt: int,
-        wanted: Mapping[str, str],
+        project_id: str,
+        wanted: Sequence[arq_types.WantedArq],
+        kept: Collection[str] | None = None,
     ) -> tuple[arq_types.Arq, ...]:
-        """Bind new ARQs beside held ones, which :meth:`adopt` gives back.
+        """Bind new ARQs beside those of a binding, which may have none.
 
         :param attempt: as for :meth:`acquire`; a number that another call has
             used binds nothing
-        :param wanted: uuid of a held ARQ -> uuid of the provider of which the
-            new one is to have a unit
+        :param kept: the uuids of the ARQs that the instance keeps besides, if
+            the limits of the project matter
         :returns: all bound ARQs, old and new
         :raises AcceleratorError: nothing new is held (StaleAttempt, NotFound,
-            AcceleratorsBusy, InvalidRequest), or the result is unknown
-            (ServiceUnavailable).
+            AcceleratorsBusy, OverQuota, InvalidRequest), or the result is
+            unknown (ServiceUnavailable).
         """
         return _arqs(
             self._call(
                 'PUT',
-                f'{self._binding(instance_uuid, role)}/replacements',
-                json={'attempt': attempt, 'arqs': dict(wanted)},
+                f'{self._binding(instance_uuid, role)}/additions',
+                json={
+                    'attempt': attempt,
+                    'project_id': project_id,
+                    'arqs': [each.to_dict() for each in wanted],
+                    **({} if kept is None else {'kept': list(kept)}),
+                },
             )
+        )
+
+    def keep(
+        self,
+        instance_uuid: str,
+        role: arq_types.Role,
+        attempt: int,
+        arqs: Collection[arq_types.Arq],
+        leaving: Collection[str] = (),
+    ) -> None:
+        """Give back what a binding has besides these ARQs.
+
+        :param attempt: as for :meth:`acquire`
+        :param arqs: at least one, unless some are leaving; the API gets their
+            device profiles' names and numbers of groups
+        :param leaving: the uuids of further ARQs, of which the guest has not
+            let go
+        :raises AcceleratorError: nothing is given back (StaleAttempt,
+            NotFound, Conflict, InvalidRequest), or the result is unknown
+            (ServiceUnavailable).
+        """
+        self._call(
+            'PUT',
+            f'{self._binding(instance_uuid, role)}/arqs',
+            json={
+                'attempt': attempt,
+                'arqs': [arq.uuid for arq in arqs],
+                'names': {
+                    arq.uuid: {
+                        'device_profile_name': arq.device_profile_name,
+                        'device_profile_group_id': arq.device_profile_group_id,
+                    }
+                    for arq in arqs
+                },
+                'leaving': list(leaving),
+            },
         )
 
     def adopt(

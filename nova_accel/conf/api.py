@@ -33,9 +33,9 @@ has 1000 entries at most.
         min=0,
         help="""
 How many calls of one process of the accelerator API may wait for compute hosts
-at the same time: programmings of FPGA regions, and orders to fetch bitstreams.
-A further one is refused at once, with 503 and Retry-After, so that threads are
-left for all other calls. 0 refuses all.
+at the same time: programmings of FPGA regions, changes of what servers have,
+and orders to fetch bitstreams. A further one is refused at once, with 503 and
+Retry-After, so that threads are left for all other calls. 0 refuses all.
 
 By default it is half of the threads that uWSGI gives the process. A process
 with one thread, or under another server, lets one call wait. If uWSGI has

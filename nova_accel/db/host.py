@@ -50,6 +50,13 @@ class HostRow(host_rows.HostState):
     reported_at: datetime.datetime
 
 
+class CalledRow(host_rows.HostState):
+    """What a call to a host needs to know of it."""
+
+    service_host: str
+    contract: int
+
+
 class SummaryRow(HostRow):
     """A host, what it has, and why it is drained.
 
@@ -224,6 +231,23 @@ def get_all(silence_s: int) -> list[HostRow]:
     ).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
         return typed.rows(HostRow, connection.execute(query))
+
+
+@engine.retried
+def get_called(hostname: str, silence_s: int) -> CalledRow | None:
+    """A host that is to be called, None if it has never reported.
+
+    :param silence_s: as for :func:`get_all`
+    """
+    query = sa.select(
+        _HOSTS.c.hostname,
+        _HOSTS.c.service_host,
+        _HOSTS.c.contract,
+        host_rows.is_silent(silence_s).label('is_silent'),
+    ).where(_HOSTS.c.hostname == hostname)
+    with engine.reader() as connection:
+        found = connection.execute(query).mappings().one_or_none()
+    return None if found is None else typed.row(CalledRow, found)
 
 
 @engine.retried

@@ -22,6 +22,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import functools
 import itertools
 from typing import Any
 from typing import TypedDict
@@ -32,6 +33,7 @@ from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
+from nova_accel.db.rows import per_row
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.rows import project_quota
 from nova_accel.db.sql import engine
@@ -137,17 +139,23 @@ def adopt(
     uuids: Collection[str],
     from_role: str | None = None,
     limits_of_project: Mapping[str, int] | None = None,
+    names: Mapping[str, Mapping[str, Any]] | None = None,
+    leaving: Collection[str] = (),
 ) -> list[arq_rows.ArqRow]:
     """Give ARQs that the instance has on the host to a binding.
 
     The same again changes nothing. A newer attempt deletes the ARQs of the
     binding that it does not name.
 
-    :param uuids: of ARQs that Nova's Cyborg client has bound
+    :param uuids: of ARQs that Nova's Cyborg client has bound, or that the
+        binding has and keeps
     :param from_role: the role that the host moves the ARQs from, if it does.
         All attempts at this role up to this one are then over. The ARQs may be
         in any role, as the host may not have told of all its moves.
     :param limits_of_project: as for :func:`acquire`
+    :param names: uuid -> the ``device_profile_name`` and the
+        ``device_profile_group_id`` that the ARQ has from now on
+    :param leaving: of further ARQs, of which the guest has not let go
     :returns: the ARQs, all Bound
     :raises OverQuota: the project may not have as many
     :raises StaleAttempt: a newer attempt is known, or this one is released,
@@ -161,9 +169,24 @@ def adopt(
         if admitted is not fence.Admitted.REPEATED:
             if from_role is not None:
                 fence.close(connection, (*key[:2], from_role), attempt)
-            _adopt(connection, key, uuids, from_role, limits_of_project or {})
+            _adopt(
+                connection,
+                key,
+                uuids,
+                leaving,
+                from_role,
+                limits_of_project or {},
+            )
+            _rename(
+                connection,
+                [
+                    {**name, 'uuid': uuid}
+                    for uuid, name in (names or {}).items()
+                    if uuid in uuids
+                ],
+            )
         found = arq_rows.read(connection, *fence.where(_ARQS, key))
-        if {row['uuid'] for row in found} != set(uuids):
+        if {row['uuid'] for row in found} != {*uuids, *leaving}:
             raise fence.taken(connection, key, attempt)
         return found
 
@@ -428,20 +451,22 @@ def _adopt(
     connection: sa.Connection,
     key: fence.Key,
     uuids: Collection[str],
+    leaving: Collection[str],
     from_role: str | None,
     limits_of_project: Mapping[str, int],
 ) -> None:
+    held = {*uuids, *leaving}
     rows = {
         row['uuid']: row
         for row in arq_rows.lock(
             connection,
             sa.or_(
-                _ARQS.c.uuid.in_(list(uuids)),
+                _ARQS.c.uuid.in_(list(held)),
                 sa.and_(*fence.where(_ARQS, key)),
             ),
         )
     }
-    for uuid in uuids:
+    for uuid in (*uuids, *leaving):
         if uuid not in rows:
             raise arq_rows.not_found(uuid)
         _check_adoptable(rows[uuid], key, from_role)
@@ -456,13 +481,38 @@ def _adopt(
                 rows[uuid]['resource_class'] for uuid in uuids
             ),
         )
-    arq_rows.delete(connection, rows.keys() - set(uuids))
+    arq_rows.delete(connection, rows.keys() - held)
     connection.execute(
         sa.update(_ARQS)
-        .where(_ARQS.c.uuid.in_(list(uuids)))
+        .where(_ARQS.c.uuid.in_(list(held)))
         # Nova may bind ARQs to the instance on another host before this host
         # gives these back. Without a position these are not in the way.
-        .values(role=key[2], position=None)
+        .values(
+            role=key[2],
+            position=None,
+            is_leaving=_ARQS.c.uuid.in_(list(leaving)),
+        )
+    )
+
+
+def _rename(
+    connection: sa.Connection, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """:param rows: the uuid of each ARQ, with the columns of its group"""
+    if rows:
+        connection.execute(_renaming(len(rows)), per_row.parameters(rows))
+
+
+@functools.lru_cache
+def _renaming(amount: int) -> sa.Update:
+    columns = [
+        _ARQS.c[name]
+        for name in ('device_profile_name', 'device_profile_group_id')
+    ]
+    return (
+        sa.update(_ARQS)
+        .where(per_row.is_one(_ARQS.c.uuid, amount))
+        .values(per_row.values(_ARQS.c.uuid, columns, amount))
     )
 
 

@@ -22,6 +22,8 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import typed
+from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
@@ -62,12 +64,28 @@ class ServerArqRow(TypedDict):
     device_profile_group_id: int
     resource_class: str
     state: str
+    is_leaving: bool
     health: unit_health.Verdict
     since: datetime.datetime | None
     drain: DrainRow | None
 
 
+class HeldUnitRow(host_rows.HostState):
+    """An ARQ that a server holds, and the state of its unit and its host."""
+
+    uuid: str
+    project_id: str | None
+    service_host: str
+    contract: int
+    has_failed: bool
+
+
 _SILENCE_S: sa.BindParameter[int] = sa.bindparam('silence_s', type_=sa.Integer)
+
+_HELD = (
+    _ARQS.join(_HANDLES).join(schema.DEPLOYABLES).join(_DEVICES).join(_HOSTS)
+)
+_IS_OF_SERVER = _ARQS.c.instance_uuid == sa.bindparam('instance_uuid')
 
 # SQLAlchemy takes longer to build a statement than to execute it.
 _OF_SERVER = (
@@ -80,6 +98,7 @@ _OF_SERVER = (
                 'device_profile_name',
                 'device_profile_group_id',
                 'resource_class',
+                'is_leaving',
             )
         ),
         arq_rows.derived_state(_SILENCE_S).label('state'),
@@ -93,16 +112,28 @@ _OF_SERVER = (
         _HOSTS.c.drained_until,
         _HOSTS.c.drain_reason,
     )
-    .select_from(
-        _ARQS.join(_HANDLES)
-        .join(schema.DEPLOYABLES)
-        .join(_DEVICES)
-        .join(_HOSTS)
-    )
+    .select_from(_HELD)
     .where(
-        _ARQS.c.instance_uuid == sa.bindparam('instance_uuid'),
+        _IS_OF_SERVER,
         sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role.in_(_ROLES)),
     )
+    .order_by(_ARQS.c.created_at, _ARQS.c.id)
+)
+
+_UNITS = (
+    sa.select(
+        _ARQS.c.uuid,
+        _ARQS.c.project_id,
+        _DEVICES.c.hostname,
+        _HOSTS.c.service_host,
+        _HOSTS.c.contract,
+        host_rows.is_silent(_SILENCE_S).label('is_silent'),
+        sa.and_(unit_states.has_failed(), sa.not_(_ARQS.c.is_leaving)).label(
+            'has_failed'
+        ),
+    )
+    .select_from(_HELD)
+    .where(_IS_OF_SERVER, _ARQS.c.role == arq_types.Role.ACTIVE)
     .order_by(_ARQS.c.created_at, _ARQS.c.id)
 )
 
@@ -116,23 +147,44 @@ def get(
     :param project_id: the only project whose ARQs the caller reaches
     :raises NotFound: the server has none, or is another project's
     """
-    with engine.reader() as connection:
-        found = [
-            _judged(row)
-            for row in connection.execute(
-                _OF_SERVER,
-                {
-                    'instance_uuid': instance_uuid,
-                    'silence_s': CONF.nova_accel.host_silence_s,
-                },
-            )
-            if project_id in (None, row.project_id)
-        ]
+    found = [
+        _judged(row) for row in _read(_OF_SERVER, instance_uuid, project_id)
+    ]
     if not found:
         raise exceptions.NotFound(
             f'Server {instance_uuid} has no accelerators'
         )
     return found
+
+
+@engine.retried
+def get_held(
+    instance_uuid: str, project_id: str | None = None
+) -> list[HeldUnitRow]:
+    """The ARQs that a server holds for its guest, and which have failed.
+
+    One that the server gives back anyway has not.
+
+    :param project_id: the only project whose ARQs count; None for any
+    """
+    return [
+        typed.row(HeldUnitRow, row._mapping)
+        for row in _read(_UNITS, instance_uuid, project_id)
+    ]
+
+
+def _read(
+    query: sa.Select[Any], instance_uuid: str, project_id: str | None
+) -> list[sa.Row[Any]]:
+    with engine.reader() as connection:
+        found = connection.execute(
+            query,
+            {
+                'instance_uuid': instance_uuid,
+                'silence_s': CONF.nova_accel.host_silence_s,
+            },
+        )
+        return [row for row in found if project_id in (None, row.project_id)]
 
 
 def _judged(row: sa.Row[Any]) -> ServerArqRow:
@@ -147,6 +199,7 @@ def _judged(row: sa.Row[Any]) -> ServerArqRow:
         'device_profile_group_id': row.device_profile_group_id,
         'resource_class': row.resource_class,
         'state': row.state,
+        'is_leaving': row.is_leaving,
         'health': unit_health.VERDICTS[state],
         'since': {
             _State.HOST_SILENT: row.reported_at,

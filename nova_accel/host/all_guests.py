@@ -13,6 +13,7 @@
 
 """libvirt's guests, Nova's and others, running or not."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -104,6 +105,26 @@ class AllGuests:
                 raise exceptions.DeviceError(
                     f'{handle.address} is in guest {uuid}'
                 )
+
+    def use_any(
+        self,
+        handles: Iterable[attach_handle.AttachHandle],
+        made_anew: str,
+    ) -> bool:
+        """Whether a guest has any part of the handles.
+
+        :param made_anew: the uuid of a guest that Nova makes anew before it
+            starts, so that it has nothing while it does not run
+        :raises DeviceError: libvirt does not say.
+        """
+        wanted = {
+            name for handle in handles for name in (handle.uuid, *handle.parts)
+        }
+        return bool(wanted) and any(
+            wanted & guest.devices
+            for guest in self.look()
+            if guest.is_running or guest.uuid != made_anew
+        )
 
     def _described(self) -> Iterator[tuple[str, etree._Element]]:
         """Each guest's uuid and XML."""

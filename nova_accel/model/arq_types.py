@@ -187,6 +187,33 @@ class Arq:
         }
 
 
+@dataclasses.dataclass(frozen=True)
+class WantedArq:
+    """An ARQ that is to be made and bound.
+
+    ``group`` is a group of the device profile in its stored form, of which the
+    ARQ is one unit. ``device_rp_uuid`` is that of the unit's provider.
+    """
+
+    device_profile_name: str
+    device_profile_group_id: int
+    group: Mapping[str, str]
+    device_rp_uuid: str
+
+    @property
+    def resource_class(self) -> str:
+        return resource_class(self.group)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for the API."""
+        return {
+            'device_profile_name': self.device_profile_name,
+            'device_profile_group_id': self.device_profile_group_id,
+            'group': dict(self.group),
+            'device_rp_uuid': self.device_rp_uuid,
+        }
+
+
 def in_words(arqs: Iterable[Arq]) -> str:
     """The devices of the ARQs, such as ``FPGA 0000:3b:00.1``."""
     return ', '.join(

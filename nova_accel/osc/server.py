@@ -30,6 +30,7 @@ _COLUMNS: dict[str, Callable[[dict[str, Any]], Any]] = {
     'Health': lambda found: found['health'],
     'Reason': lambda found: found['reason'],
     'Since': lambda found: found['since'],
+    'Leaving': lambda found: found['is_leaving'],
     'Drained from': lambda found: _drain(found)['from'],
     'Drained until': lambda found: _drain(found)['until'],
     'Drain reason': lambda found: _drain(found)['reason'],
@@ -84,6 +85,54 @@ class Replace(printing.Command):
             else {'arq': parsed_args.accelerator},
         )
         self.print_line(f'Server {parsed_args.server} has other devices now')
+
+
+class _Change(printing.Command):
+    """Changes the device profile of a server."""
+
+    def _put(self, server: str, name: str | None, told: str) -> None:
+        uuid = nova_servers.uuid_of(self.app, server)
+        found = accelerator_calls.call(
+            accelerator_calls.client_of(self.app),
+            'PUT',
+            f'/servers/{uuid}/accelerators',
+            json={'device_profile': name},
+        )['accelerators']
+        self.print_line(f'Server {server} has {told} now')
+        for each in found:
+            if each['is_leaving']:
+                self.print_line(
+                    f'Its guest keeps {each["resource_class"]} of '
+                    f'{each["arq"]} until it is stopped'
+                )
+
+
+class Set(_Change):
+    """Give a server another device profile where it is, and wait."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = _of_a_server(super().get_parser(prog_name))
+        parser.add_argument(
+            '--device-profile',
+            metavar='<name>',
+            required=True,
+            help='the name of the device profile',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        name = parsed_args.device_profile
+        self._put(parsed_args.server, name, f'device profile {name}')
+
+
+class Unset(_Change):
+    """Take away the device profile of a server where it is, and wait."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        return _of_a_server(super().get_parser(prog_name))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        self._put(parsed_args.server, None, 'no device profile')
 
 
 def _of_a_server(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -42,8 +42,10 @@ from nova_accel.virt import guest_xml
 from nova_accel.virt import instance_event
 from nova_accel.virt import joined_guest
 from nova_accel.virt import live_migration
+from nova_accel.virt import profile_setting
 from nova_accel.virt import rebuild
 from nova_accel.virt import replacing
+from nova_accel.virt import server_flavor
 from nova_accel.virt import server_request
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
@@ -56,7 +58,11 @@ _GUEST_CONFIG = inspect.signature(
 )
 
 
-class AcceleratorMixin(replacing.ReplacementMixin, rebuild.RebuildMixin):
+class AcceleratorMixin(
+    replacing.ReplacementMixin,
+    profile_setting.ProfileMixin,
+    rebuild.RebuildMixin,
+):
     """Gives a libvirt driver accelerators."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -71,7 +77,9 @@ class AcceleratorMixin(replacing.ReplacementMixin, rebuild.RebuildMixin):
         super().init_host(host)
         self._accelerators = wiring.start(self._host, host)
         self.os_acc = self._accelerators.os_acc
-        self._rpc_agent = wiring.agent(self._accelerators, self.replace_failed)
+        self._rpc_agent = wiring.agent(
+            self._accelerators, self.replace_failed, self.set_profile
+        )
         self._rpc_agent.start()
         self._accelerators.fabric.watch()
 
@@ -124,6 +132,7 @@ class AcceleratorMixin(replacing.ReplacementMixin, rebuild.RebuildMixin):
         # destroyed.
         with self._translated(context, instance):
             if self._accelerators.attachments.settle(instance.uuid):
+                server_flavor.read_again(instance)
                 allocations = dict(our_allocations.of_consumer(instance.uuid))
         with (
             self._translated(context, instance),

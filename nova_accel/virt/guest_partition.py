@@ -50,6 +50,9 @@ class GuestPartitionMixin(hooks.Hooks):
     def _soft_reboot(self, instance: objects.Instance) -> bool:
         with self._fabric.during(instance.uuid):
             try:
+                if self._held.left_by(instance.uuid):
+                    # Nova's hard reboot makes a guest without them.
+                    return False
                 with self._unbinding(self._held.arqs_of(instance.uuid)):
                     done = super()._soft_reboot(instance)
             except exceptions.AcceleratorError:

@@ -98,15 +98,25 @@ def take_out(
     arqs = tuple(arqs)
     places = _places(etree.fromstring(guest.get_xml_desc()))
     detach(guest, arqs, timeout_s)
+    leave_out(guest, arqs)
+    return [
+        places.get(guest_xml.name(hostdev))
+        for hostdev in guest_xml.hostdevs(arqs)
+    ]
+
+
+def leave_out(
+    guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]
+) -> None:
+    """Take devices out of a guest's definition, and not out of the guest.
+
+    :raises libvirtError: libvirt refused one.
+    """
     definition = etree.fromstring(guest.get_xml_desc(dump_inactive=True))
     defined = _places(definition)
     for hostdev in guest_xml.hostdevs(arqs):
         if guest_xml.name(hostdev) in defined:
             guest.detach_device(hostdev, persistent=True)
-    return [
-        places.get(guest_xml.name(hostdev))
-        for hostdev in guest_xml.hostdevs(arqs)
-    ]
 
 
 def put_in(

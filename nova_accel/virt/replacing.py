@@ -18,46 +18,29 @@ guest lets go of the failed one, or at its next start.
 """
 
 from collections.abc import Sequence
-import contextlib
 
 from nova import conf
 from nova import context as nova_context
-from nova import exception
 from nova import objects
-from nova import utils
-from nova.compute import power_state
-from nova.compute import task_states
-from nova.compute import vm_states
 from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
 from oslo_log import log as logging
 
 from nova_accel import conf as our_conf
 from nova_accel import exceptions
-from nova_accel.client import our_allocations
 from nova_accel.model import arq_types
-from nova_accel.model.fpga import programming_record
-from nova_accel.model.units import replacements
-from nova_accel.virt import hooks
+from nova_accel.virt import changing
 from nova_accel.virt import hot_plug
-from nova_accel.virt import instance_event
-from nova_accel.virt import server_request
+from nova_accel.virt import server_flavor
 
 CONF = conf.CONF
 OUR_CONF = our_conf.CONF
 LOG = logging.getLogger(__name__)
 
-#: The name of the action in the server's list of actions.
-_ACTION = 'replace_accelerators'
-
-#: Nova clears this task of a server when nova-compute starts. Its API answers
-#: 409 to all that would change the server meanwhile.
-_TASK = task_states.RESIZE_PREP
-
-_STATES = (vm_states.ACTIVE, vm_states.STOPPED)
+_HINT = 'a hard reboot replaces what has failed'
 
 
-class ReplacementMixin(hooks.Hooks):
+class ReplacementMixin(changing.ChangeMixin):
     """Replaces when it is asked to, and when a guest is made again."""
 
     def replace_failed(
@@ -74,27 +57,14 @@ class ReplacementMixin(hooks.Hooks):
             go. The server has what it had before.
         :raises AcceleratorError: another cause; the server has what it had.
         """
-
-        @utils.synchronized(instance_uuid)
-        def replace() -> None:
-            instance = self._reserved(context, instance_uuid)
-            try:
-                action = objects.InstanceAction.action_start(
-                    context, instance_uuid, _ACTION
-                )
-                with instance_event.record_fault(context, instance):
-                    self._replace(instance, self._named(instance, arq_uuids))
-                action.finish()
-            finally:
-                instance.task_state = None
-                # Nova may have begun to delete it.
-                with contextlib.suppress(
-                    exception.InstanceNotFound,
-                    exception.UnexpectedTaskStateError,
-                ):
-                    instance.save(expected_task_state=_TASK)
-
-        replace()
+        self._change(
+            context,
+            instance_uuid,
+            'replace_accelerators',
+            lambda instance: self._replace(
+                instance, self._named(instance, arq_uuids)
+            ),
+        )
 
     def _made_again(self, instance: objects.Instance) -> None:
         """End a change that was cut short, and replace what has failed.
@@ -102,9 +72,9 @@ class ReplacementMixin(hooks.Hooks):
         The guest is destroyed, and is about to be made again. Nothing here
         keeps it from that: a device that has failed will.
         """
-        attachments = self._accelerators.attachments
         try:
-            attachments.settle(instance.uuid)
+            if self._accelerators.attachments.settle(instance.uuid):
+                server_flavor.read_again(instance)
             view = self._accelerators.current.view
             # The content of a device that is cleaned is its tenant's.
             failed = [
@@ -120,40 +90,6 @@ class ReplacementMixin(hooks.Hooks):
                 error,
                 instance=instance,
             )
-
-    def _reserved(
-        self, context: nova_context.RequestContext, instance_uuid: str
-    ) -> objects.Instance:
-        """The server, with which Nova does nothing else from now on.
-
-        :raises Conflict: it is not here, is busy, or in a wrong state.
-        """
-        try:
-            instance = objects.Instance.get_by_uuid(
-                context.elevated(),
-                instance_uuid,
-                expected_attrs=['flavor', 'numa_topology', 'system_metadata'],
-            )
-            if (
-                instance.host != self._accelerators.node.service_host
-                or instance.vm_state not in _STATES
-            ):
-                raise exceptions.Conflict(
-                    f'instance {instance_uuid} is {instance.vm_state} on '
-                    f'{instance.host}: it has to be active or stopped here',
-                    public='the server has to be active or stopped',
-                )
-            instance.task_state = _TASK
-            instance.save(expected_task_state=[None])
-        except (
-            exception.InstanceNotFound,
-            exception.UnexpectedTaskStateError,
-        ) as error:
-            raise exceptions.Conflict(
-                f'instance {instance_uuid} is busy, or is gone: {error}',
-                public='another operation of the server is under way',
-            ) from error
-        return instance
 
     def _named(
         self, instance: objects.Instance, arq_uuids: Sequence[str]
@@ -179,73 +115,51 @@ class ReplacementMixin(hooks.Hooks):
                 'NVSwitches: stop the server first',
                 public='stop the server first: its GPUs are joined',
             )
-        current = self._accelerators.current
         attachments = self._accelerators.attachments
-        chosen = replacements.choose(
-            failed,
-            current.view.layout,
-            current.view.unusable(current.orders).union(
-                arq.handle.uuid for arq in self._held.arqs()
-            ),
-        )
+        wanted = self._choice().in_place_of(failed)
         with attachments.changing(instance.uuid):
-            added = attachments.add(
-                instance.uuid, chosen, lambda: _claim(instance, failed, chosen)
-            )
-            replaced = _paired(failed, added)
+            added = _in_order(failed, self._add(instance, wanted))
+            replaced = {
+                old.uuid: new for old, new in zip(failed, added, strict=True)
+            }
+            arqs = [
+                replaced.get(arq.uuid, arq)
+                for arq in self._held.arqs_of(instance.uuid)
+            ]
             if guest is None:
-                attachments.commit(instance.uuid, replaced)
+                attachments.commit(instance.uuid, arqs)
             else:
-                self._exchange(instance, guest, failed, replaced)
+                self._exchange(instance, guest, failed, added, arqs)
         # The failed units are to be reserved.
-        current.is_doubtful = True
+        self._accelerators.current.is_doubtful = True
         LOG.info(
             'Replaced %s by %s',
             arq_types.in_words(failed),
-            arq_types.in_words(replaced.values()),
+            arq_types.in_words(added),
             instance=instance,
         )
-
-    def _running_guest(
-        self, instance: objects.Instance
-    ) -> libvirt_guest.Guest | None:
-        try:
-            guest = self._host.get_guest(instance)
-        except exception.InstanceNotFound:
-            return None
-        if guest.get_power_state(self._host) == power_state.SHUTDOWN:
-            return None
-        return guest
 
     def _exchange(
         self,
         instance: objects.Instance,
         guest: libvirt_guest.Guest,
         failed: Sequence[arq_types.Arq],
-        replaced: dict[str, arq_types.Arq],
+        added: Sequence[arq_types.Arq],
+        arqs: Sequence[arq_types.Arq],
     ) -> None:
         """Exchange devices of a running guest.
 
+        :param arqs: all that the guest then has
         :raises Conflict: the guest does not let go.
         :raises DeviceError: the guest gets the new ones at its next start.
         """
-        attachments = self._accelerators.attachments
-        added = [replaced[arq.uuid] for arq in failed]
-        self._accelerators.programmer.ready(
-            added,
-            programming_record.Asker(
-                instance.project_id, instance.user_id, instance.uuid
-            ),
-            server_request.image_properties(instance),
-            is_new=True,
-        )
-        attachments.plug_added(instance.uuid, added)
+        self._made_ready_beside(instance, added)
         try:
             with self._unbinding([*failed, *added]):
                 places = hot_plug.take_out(
                     guest, failed, CONF.libvirt.device_detach_timeout
                 )
-                attachments.commit(instance.uuid, replaced)
+                self._accelerators.attachments.commit(instance.uuid, arqs)
                 hot_plug.put_in(guest, added, places)
         except libvirt_host.libvirt.libvirtError as error:
             raise exceptions.DeviceError(
@@ -258,36 +172,20 @@ class ReplacementMixin(hooks.Hooks):
             ) from error
 
 
-_HINT = 'a hard reboot replaces what has failed'
-
-
-def _claim(
-    instance: objects.Instance,
-    failed: Sequence[arq_types.Arq],
-    chosen: dict[str, str],
-) -> None:
-    """See :func:`nova_accel.client.our_allocations.claim`."""
-    resources: dict[str, dict[str, int]] = {}
-    for arq in failed:
-        of_provider = resources.setdefault(chosen[arq.uuid], {})
-        of_provider[arq.resource_class] = (
-            of_provider.get(arq.resource_class, 0) + 1
-        )
-    our_allocations.claim(instance.uuid, resources)
-
-
-def _paired(
+def _in_order(
     failed: Sequence[arq_types.Arq], added: Sequence[arq_types.Arq]
-) -> dict[str, arq_types.Arq]:
-    """The uuid of each failed ARQ -> the new one of the same group."""
+) -> list[arq_types.Arq]:
+    """For each failed ARQ the new one of the same group."""
     left = list(added)
-    pairs = {}
+    found = []
     for arq in failed:
-        pairs[arq.uuid] = next(
-            each
-            for each in left
-            if each.device_profile_group_id == arq.device_profile_group_id
-            and each.resource_class == arq.resource_class
+        found.append(
+            next(
+                each
+                for each in left
+                if each.device_profile_group_id == arq.device_profile_group_id
+                and each.resource_class == arq.resource_class
+            )
         )
-        left.remove(pairs[arq.uuid])
-    return pairs
+        left.remove(found[-1])
+    return found

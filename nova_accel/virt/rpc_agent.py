@@ -18,6 +18,7 @@ the same host name.
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 from typing import Any
@@ -47,10 +48,14 @@ class Endpoint:
         programmer: region_programmer.Programmer,
         bitstreams: store.Store,
         replace: Callable[[Any, str, Sequence[str]], None],
+        set_profile: Callable[
+            [Any, str, str | None, Sequence[Mapping[str, str]]], None
+        ],
     ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
         self._replace = replace
+        self._set_profile = set_profile
 
     @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
     def program(
@@ -98,6 +103,29 @@ class Endpoint:
         """
         with _refusals(f'Devices of server {instance_uuid} are not replaced'):
             self._replace(context, instance_uuid, arq_uuids)
+
+    @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
+    def set_profile(
+        self,
+        context: Any,
+        instance_uuid: str,
+        device_profile_name: str | None,
+        groups: list[dict[str, str]],
+    ) -> None:
+        """Give a server what a device profile asks for, and wait for the end.
+
+        :param context: the caller's
+        :param device_profile_name: None to take away what the server has
+        :param groups: those of the device profile
+        :raises RefusedByHost: the server has what it had; the text says why.
+        """
+        with _refusals(
+            f'Server {instance_uuid} does not get device profile '
+            f'{device_profile_name}'
+        ):
+            self._set_profile(
+                context, instance_uuid, device_profile_name, groups
+            )
 
     def program_fpga_with_bitstream(
         self, context: Any, deployable_uuid: str, bitstream_uuid: str

@@ -55,21 +55,22 @@ class SuspendMixin(hooks.Hooks):
         guest = self._host.get_guest(instance)
         with _rolled_back(exception.InstanceSuspendFailure):
             arqs = self._held.arqs_of(instance.uuid)
+            plugged = *arqs, *self._held.left_by(instance.uuid)
             # A paused guest would answer when it runs again, and lose its
             # devices then.
             if (
-                arqs
+                plugged
                 and guest.get_power_state(self._host) == power_state.PAUSED
             ):
                 raise exceptions.DeviceError.for_all(
                     'a guest that is paused does not let go of its '
                     'accelerators'
                 )
-        if not arqs:
+        if not plugged:
             super().suspend(context, instance)
             return
         try:
-            hot_plug.detach(guest, arqs, CONF.libvirt.device_detach_timeout)
+            hot_plug.detach(guest, plugged, CONF.libvirt.device_detach_timeout)
             super().suspend(context, instance)
         except Exception as error:
             self._attach_again(guest, arqs, error)
@@ -137,6 +138,19 @@ class SuspendMixin(hooks.Hooks):
             raise exception.InstanceResumeFailure(
                 reason=f'{fault_translation.public(error)}; {_HINT}'
             ) from error
+
+    def rescue(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        left = self._held.left_by(instance.uuid)
+        if left:
+            # Nova keeps the definition of the guest, for unrescue.
+            hot_plug.leave_out(self._host.get_guest(instance), left)
+        super().rescue(context, instance, *args, **kwargs)
 
     def unrescue(
         self, context: nova_context.RequestContext, instance: objects.Instance

@@ -43,6 +43,7 @@ from nova_accel.virt import os_acc
 from nova_accel.virt import parts
 from nova_accel.virt import report_section
 from nova_accel.virt import rpc_agent
+from nova_accel.virt import server_flavor
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
 from nova_accel.virt.fabric import no_fabric
@@ -154,16 +155,24 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
 def agent(
     accelerators: parts.Parts,
     replace: Callable[[Any, str, Sequence[str]], None],
+    set_profile: Callable[
+        [Any, str, str | None, Sequence[Mapping[str, str]]], None
+    ],
 ) -> rpc_agent.RpcAgent:
     """The RPC server that the API calls, once the caller has started it.
 
     :param replace: replaces failed devices of a server; see
         :meth:`nova_accel.virt.rpc_agent.Endpoint.replace`
+    :param set_profile: gives a server another device profile; see
+        :meth:`nova_accel.virt.rpc_agent.Endpoint.set_profile`
     """
     return rpc_agent.RpcAgent(
         accelerators.node.service_host,
         rpc_agent.Endpoint(
-            accelerators.programmer, accelerators.bitstreams, replace
+            accelerators.programmer,
+            accelerators.bitstreams,
+            replace,
+            set_profile,
         ),
     )
 
@@ -338,6 +347,7 @@ def _holding(
         cleaner,
         common.current,
         hardware.guests,
+        server_flavor.name_profile,
     )
     unused = mdevs.UnusedMdevs(
         hardware.node_devices, hardware.guests, attachments

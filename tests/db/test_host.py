@@ -26,6 +26,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
+from nova_accel.model import host_contract
 from nova_accel.model import host_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -272,6 +273,19 @@ class TestForget(base.DatabaseTestCase):
                 [is_silent] * 2,
                 [row['is_silent'] for row in host.get_all(silence_s)],
             )
+
+    def test_one_that_is_to_be_called(self) -> None:
+        for silence_s, is_silent in ((-1, True), (180, False)):
+            self.assertEqual(
+                {
+                    'hostname': 'compute-1',
+                    'service_host': 'compute-1.service',
+                    'contract': host_contract.NEWEST,
+                    'is_silent': is_silent,
+                },
+                host.get_called('compute-1', silence_s),
+            )
+        self.assertIsNone(host.get_called('compute-1.service', 180))
 
     def test_the_database_tells_the_time_in_utc(self) -> None:
         with self.database.engine.connect() as connection:

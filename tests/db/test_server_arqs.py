@@ -36,9 +36,7 @@ _BEGIN = datetime.datetime(2120, 11, 23, 6, tzinfo=datetime.UTC)
 _END = datetime.datetime(2120, 11, 24, 6, tzinfo=datetime.UTC)
 
 
-class TestGet(base.DatabaseTestCase):
-    scenarios = database.SCENARIOS
-
+class ServerTestCase(base.DatabaseTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.host = reports.SimulatedHost(regions=(1, 2))
@@ -52,6 +50,10 @@ class TestGet(base.DatabaseTestCase):
 
     def report(self, **fields: Any) -> None:
         dataclasses.replace(self.host, **fields).report()
+
+
+class TestGet(ServerTestCase):
+    scenarios = database.SCENARIOS
 
     def silence(self) -> None:
         with self.database.engine.begin() as connection:
@@ -78,6 +80,7 @@ class TestGet(base.DatabaseTestCase):
                     'device_profile_group_id': 0,
                     'resource_class': 'FPGA',
                     'state': 'Bound',
+                    'is_leaving': False,
                     'health': unit_health.Verdict(unit_health.Health.HEALTHY),
                     'since': None,
                     'drain': None,
@@ -162,6 +165,55 @@ class TestGet(base.DatabaseTestCase):
         client_arqs.bind({failed: self.place()})
         [arq] = server_arqs.get(place['instance_uuid'])
         self.assertEqual(bound, arq['uuid'])
+
+
+class TestHeld(ServerTestCase):
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.request_ = self.acquire()
+        [held] = host_arqs.get(*self.request_.key)
+        self.arq = held['uuid']
+
+    def held(self, project_id: str | None = None) -> list[tuple[str, bool]]:
+        return [
+            (row['uuid'], row['has_failed'])
+            for row in server_arqs.get_held(
+                self.request_.instance_uuid, project_id
+            )
+        ]
+
+    def test_which_have_failed(self) -> None:
+        uuid = self.arq
+        self.assertEqual([(uuid, False)], self.held())
+        self.report(faults=((0, 'dead'),))
+        self.assertEqual([(uuid, True)], self.held())
+        self.report()
+        self.assertEqual([(uuid, False)], self.held())
+        self.report(regions=(None, 2))
+        self.assertEqual([(uuid, True)], self.held())
+
+    def test_only_of_the_project(self) -> None:
+        self.assertEqual(1, len(self.held(base.PROJECT)))
+        self.assertEqual([], self.held('c' * 32))
+
+    def test_only_active_ones(self) -> None:
+        host_arqs.adopt(
+            (*self.request_.key[:2], 'old'), 2, [self.arq], 'active'
+        )
+        self.assertEqual([], self.held())
+
+    def test_the_host(self) -> None:
+        [row] = server_arqs.get_held(self.request_.instance_uuid)
+        self.assertEqual(
+            (self.host.hostname, self.host.service_host, self.host.contract),
+            (row['hostname'], row['service_host'], row['contract']),
+        )
+        self.assertIs(False, row['is_silent'])
+
+    def test_one_statement(self) -> None:
+        self.assertEqual(1, len(self.statements(self.held)))
 
 
 class TestSince(base.DatabaseTestCase):

@@ -13,6 +13,7 @@
 """How many statements a call takes, and what any of them failing leaves."""
 
 from collections.abc import Callable
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import functools
@@ -24,6 +25,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import additions
 from nova_accel.db import attribute
 from nova_accel.db import bitstream_demand
 from nova_accel.db import cleaning_results
@@ -39,8 +41,9 @@ from nova_accel.db import idle_regions
 from nova_accel.db import lease
 from nova_accel.db import programming
 from nova_accel.db import provisioning
-from nova_accel.db import replacement
+from nova_accel.db import server_arqs
 from nova_accel.db.sql import schema
+from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import paging
 from nova_accel.model.devices import hardware
@@ -171,37 +174,56 @@ class LifeTestCase(base.DatabaseTestCase):
                 'delete profile',
                 lambda: device_profile.delete_by_names(['pair']),
             ),
-            *self.life_of_a_replacement(),
+            *self.life_of_an_addition(),
             *self.life_of_a_device(),
             *self.life_of_a_programming(),
             *self.life_of_an_attribute(),
         ]
 
-    def life_of_a_replacement(self) -> list[tuple[str, Callable[[], Any]]]:
+    def life_of_an_addition(self) -> list[tuple[str, Callable[[], Any]]]:
         request = self.request()
         held: list[str] = []
 
-        def replace() -> None:
+        def add() -> None:
             held[:] = [
                 arq['uuid']
-                for arq in replacement.add(
-                    request.key, 2, {held[0]: self.host.rp_uuid(1)}
+                for arq in additions.add(
+                    request.key,
+                    2,
+                    base.PROJECT,
+                    [
+                        arq_types.WantedArq(
+                            'fpga', 0, base.FPGA, self.host.rp_uuid(1)
+                        )
+                    ],
                 )
             ]
+
+        def keep(attempt: int, leaving: Sequence[str] = ()) -> None:
+            host_arqs.adopt(
+                request.key,
+                attempt,
+                held[1:],
+                names={
+                    held[1]: {
+                        'device_profile_name': 'other',
+                        'device_profile_group_id': 1,
+                    }
+                },
+                leaving=leaving,
+            )
 
         return [
             (
                 'acquire what fails',
                 lambda: held.append(host_arqs.acquire(request)[0]['uuid']),
             ),
-            ('replace', replace),
+            ('add', add),
+            ('hold on to what has failed', lambda: keep(3, held[:1])),
+            ('give back what has failed', lambda: keep(4)),
             (
-                'give back what has failed',
-                lambda: host_arqs.adopt(request.key, 3, held[1:]),
-            ),
-            (
-                'release what has replaced it',
-                lambda: host_arqs.release(*request.key, 3),
+                'release what was added',
+                lambda: host_arqs.release(*request.key, 4),
             ),
         ]
 
@@ -360,7 +382,7 @@ class TestNumberOfStatements(LifeTestCase):
             ),
             (
                 'held units',
-                lambda: replacement.get_held(uuidutils.generate_uuid()),
+                lambda: server_arqs.get_held(uuidutils.generate_uuid()),
             ),
             (
                 'forgotten',

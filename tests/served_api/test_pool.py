@@ -226,14 +226,22 @@ class TestPool(PoolTestCase):
         [arq] = self.ok('GET', active)['arqs']
         self.ok(
             'PUT',
-            f'{active}/replacements',
-            {'attempt': 3, 'arqs': {arq['uuid']: base.RP}},
+            f'{active}/additions',
+            {
+                'attempt': 3,
+                'project_id': base.PROJECT,
+                'arqs': [base.WANTED],
+                'kept': [arq['uuid']],
+            },
         )
         path = f'/servers/{base.INSTANCE}/accelerators'
         self.ok('GET', path)
         answer = self.ask('POST', f'{path}/replace', {})
         self.assertEqual(409, answer.status_code, answer.text)
         self.assertIn('has failed', answer.text)
+        answer = self.ask('PUT', path, {'device_profile': 'gold'})
+        self.assertEqual(404, answer.status_code, answer.text)
+        self.assertIn('Nova has no server', answer.text)
         self.ok(
             'POST',
             '/vendordata',

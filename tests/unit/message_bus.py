@@ -12,6 +12,7 @@
 
 """The message buses of Nova's cells, in this process."""
 
+from collections.abc import Callable
 import copy
 import queue
 import socket
@@ -70,7 +71,12 @@ class MessageBus(fixtures.Fixture):
         with fixtures.MonkeyPatch('nova.rpc.TRANSPORT', self.transport(cell)):
             agent = rpc_agent.RpcAgent(
                 name,
-                rpc_agent.Endpoint(programmer, bitstreams, programmer.replace),
+                rpc_agent.Endpoint(
+                    programmer,
+                    bitstreams,
+                    programmer.replace,
+                    programmer.set_profile,
+                ),
             )
             agent.start()
         self.addCleanup(agent.stop)
@@ -83,6 +89,10 @@ class MessageBus(fixtures.Fixture):
         transport = rpc.create_transport(f'rabbit://127.0.0.1:{port}/')
         self.addCleanup(transport.cleanup)
         self._cells[cell] = mapping, transport
+
+    def cell(self, cell: int = 0) -> Any:
+        """A cell, as Nova maps servers and hosts to it."""
+        return self._cells[cell][0]
 
     def transport(self, cell: int = 0) -> Any:
         """A cell's bus."""
@@ -121,6 +131,10 @@ class FakeProgrammer:
 
     :ivar asked: deployable uuid, what is wanted, asker and project, each time
     :ivar replaced: project, instance uuid and uuids of ARQs, each time
+    :ivar profiles: project, instance uuid, device profile and its groups, each
+        time
+    :ivar effect: is called with the instance's uuid and the device profile, if
+        it does not fail
     :ivar fetched: uuids of bitstreams, which come when they do
     :ivar stocked: deployable and bitstream uuids, likewise
     :ivar fault: what it raises from now on
@@ -133,6 +147,8 @@ class FakeProgrammer:
         self.is_shell = False
         self.asked: list[tuple[Any, ...]] = []
         self.replaced: list[tuple[Any, ...]] = []
+        self.profiles: list[tuple[Any, ...]] = []
+        self.effect: Callable[[str, str | None], None] = lambda *_asked: None
         self.fetched: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.stocked: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.fault: Exception | None = None
@@ -164,6 +180,13 @@ class FakeProgrammer:
     ) -> None:
         self.replaced.append((context.project_id, instance_uuid, arq_uuids))
         self._fail()
+
+    def set_profile(
+        self, context: Any, instance_uuid: str, name: str | None, groups: Any
+    ) -> None:
+        self.profiles.append((context.project_id, instance_uuid, name, groups))
+        self._fail()
+        self.effect(instance_uuid, name)
 
     def _fail(self) -> None:
         if self.fault is not None:

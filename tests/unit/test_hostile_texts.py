@@ -336,6 +336,10 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 ),
                 'accelerator_host_undrain': unknown_host,
                 'accelerator_server_replace': self._replace,
+                'accelerator_server_set': lambda command: self._set(
+                    command, '--device-profile', _STORED
+                ),
+                'accelerator_server_unset': self._set,
                 'accelerator_server_show': lambda command: listed(
                     command, fleet.SERVER
                 ),
@@ -355,6 +359,18 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
         )
         text = self.printed(command, fleet.SERVER)
         self.assertIn('has other devices now', text)
+        self.assert_harmless(text)
+
+    def _set(self, command: type[Any], *arguments: str) -> None:
+        self.assert_harmless(self.printed(command, *arguments, _SAID))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.api.compute.profile_setting.set_profile',
+                lambda *_arguments: None,
+            )
+        )
+        text = self.printed(command, *arguments, fleet.SERVER)
+        self.assertIn('device profile', text)
         self.assert_harmless(text)
 
     def _map(self, command: type[Any]) -> None:

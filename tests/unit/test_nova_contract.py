@@ -430,6 +430,16 @@ SIGNATURES = {
         'nova.rpc:ClientRouter.__init__': 'self default_client',
         'nova.rpc:ClientRouter.client': 'self context',
     },
+    'api/compute/server_flavor.py': {
+        'nova.context:target_cell': 'context cell_mapping',
+        'nova.objects.instance:Instance.get_by_uuid':
+            'context uuid expected_attrs use_slave',
+        'nova.objects.instance_mapping:InstanceMapping'
+        '.get_by_instance_uuid': 'context instance_uuid',
+        'nova.objects.request_spec:RequestSpec.get_by_instance_uuid':
+            'context instance_uuid',
+        'nova.objects.request_spec:RequestSpec.save': 'self',
+    },
     'virt/rpc_agent.py': {
         'nova.rpc:get_server': 'target endpoints serializer',
     },

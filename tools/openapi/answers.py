@@ -96,6 +96,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     fpga.program_fpga: {200: schemas.PROGRAMMED},
     topology.list_topology: _pages('topology', 'TopologyHost'),
     server.show_accelerators: {200: schemas.SERVER},
+    server.set_profile: {200: schemas.SERVER},
     server.show_to_guest: {200: schemas.VENDORDATA},
     programming.list_programmings: _pages('programmings', 'Programming'),
     bitstream.prefetch: {202: schemas.HOSTNAMES},
@@ -115,6 +116,6 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     binding.acquire: _BOUND_ARQS,
     binding.release: _NO_BODY,
     binding.adopt: _BOUND_ARQS,
-    binding.replace: _BOUND_ARQS,
+    binding.add: _BOUND_ARQS,
     server.replace_failed: _NO_BODY,
 }

@@ -396,6 +396,13 @@ SERVER = list_of(
             'device_profile_group_id': _INTEGER,
             'resource_class': _STRING,
             'state': _STATE,
+            'is_leaving': {
+                'type': 'boolean',
+                'description': (
+                    'Whether the guest is to give it back, and keeps it until '
+                    'it is stopped'
+                ),
+            },
             'health': {'enum': [str(each) for each in unit_health.Health]},
             'reason': {
                 **_STRING_OR_NULL,

@@ -15,20 +15,16 @@
 The host finds the new devices, and changes the guest.
 """
 
-from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.api.compute import changing
 from nova_accel.api.compute import programming
-from nova_accel.api.compute import waiting
 from nova_accel.api.http import caller
 from nova_accel.api.http import policy
 from nova_accel.api.policies import accelerator_request as arq_policies
 from nova_accel.api.policies import server as policies
-from nova_accel.db import lease
-from nova_accel.db import replacement
+from nova_accel.db import server_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import host_rpc
-
-CONF = conf.CONF
 
 
 def replace(
@@ -55,17 +51,7 @@ def replace(
     programming.check_not_silent(failed)
     # Others are those of a host that the server has left.
     host = failed[0]
-    text = 'is being changed by another call: try again when that has ended'
-    with (
-        lease.alone(
-            f'changing {instance_uuid}',
-            CONF.long_rpc_timeout + programming.AROUND_S,
-            exceptions.Conflict(
-                f'server {instance_uuid} {text}', public=f'the server {text}'
-            ),
-        ),
-        waiting.place(),
-    ):
+    with changing.alone(instance_uuid):
         rpc.replace(
             context.for_nova(),
             host_rpc.Callee(host['service_host'], host['contract']),
@@ -80,13 +66,13 @@ def replace(
 
 def _failed(
     context: caller.Caller, instance_uuid: str, arq_uuid: str | None
-) -> list[replacement.HeldUnitRow]:
+) -> list[server_arqs.HeldUnitRow]:
     """The ARQs of the server, or the named one, whose units have failed.
 
     :raises NotFound: the server has no such ARQ, or not for this caller
     :raises Conflict: nothing has failed
     """
-    held = replacement.get_held(
+    held = server_arqs.get_held(
         instance_uuid,
         None
         if policy.allows(context, arq_policies.ALL_PROJECTS)

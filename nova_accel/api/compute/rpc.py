@@ -19,6 +19,7 @@ text that has its name, since Nova passes only its own exceptions unchanged.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import functools
@@ -104,6 +105,35 @@ def replace(
         'replace',
         instance_uuid=instance_uuid,
         arq_uuids=list(arq_uuids),
+    )
+
+
+def set_profile(
+    context: nova_context.RequestContext,
+    callee: host_rpc.Callee,
+    instance_uuid: str,
+    name: str | None,
+    groups: Sequence[Mapping[str, str]],
+) -> None:
+    """Have a server get what a device profile asks for, and wait for the end.
+
+    :param name: the device profile's, None to take away what the server has
+    :param groups: those of the device profile, as they are stored
+    :raises NotAllowed: the project would have more than it may.
+    :raises NotFound: the host has no such server.
+    :raises Conflict: the host refuses it, or is in no cell.
+    :raises DeviceError: a device has failed.
+    :raises ServiceUnavailable: a service or the message bus is away.
+    :raises NoAnswerInTime: the host has not answered in time, so the end is
+        not known.
+    """
+    _call(
+        context,
+        callee,
+        'set_profile',
+        instance_uuid=instance_uuid,
+        device_profile_name=name,
+        groups=[dict(group) for group in groups],
     )
 
 

@@ -31,10 +31,10 @@ from nova_accel.api.http import caller
 from nova_accel.api.http import request
 from nova_accel.api.notifications import arq_notification
 from nova_accel.api.schemas import binding as schemas
+from nova_accel.db import additions
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db import imports
-from nova_accel.db import replacement
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
@@ -140,16 +140,22 @@ def adopt(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'The ARQs cannot move from {from_role} to {from_role}'
         )
+    leaving = body.get('leaving', ())
+    held = {*body['arqs'], *leaving}
+    if not held:
+        raise exceptions.InvalidRequest('The body names no ARQ')
 
     def dropped() -> list[arq_rows.ArqRow]:
-        return [
-            arq
-            for arq in host_arqs.get(*key)
-            if arq['uuid'] not in body['arqs']
-        ]
+        return [arq for arq in host_arqs.get(*key) if arq['uuid'] not in held]
 
     adopted = functools.partial(
-        host_arqs.adopt, key, int(body['attempt']), body['arqs'], from_role
+        host_arqs.adopt,
+        key,
+        int(body['attempt']),
+        body['arqs'],
+        from_role,
+        names=body.get('names'),
+        leaving=leaving,
     )
     with arq_notification.unbinding(context, dropped):
         return _answer(
@@ -159,12 +165,45 @@ def adopt(req: webob.Request) -> webob.Response:
         )
 
 
-def replace(req: webob.Request) -> webob.Response:
+def add(req: webob.Request) -> webob.Response:
     context = request.authorize(req)
     key = _path(req)
     body = request.json_body(req)
-    with arq_notification.replacing(context, key, body['arqs']) as bound:
-        bound.extend(replacement.add(key, int(body['attempt']), body['arqs']))
+    wanted = [
+        arq_types.WantedArq(
+            **{
+                **each,
+                'device_profile_group_id': int(
+                    each['device_profile_group_id']
+                ),
+            }
+        )
+        for each in body['arqs']
+    ]
+    for each in wanted:
+        # Groups that are joined by a link are not all among these.
+        device_profile.parse_group(each.group)
+    added = functools.partial(
+        additions.add,
+        key,
+        int(body['attempt']),
+        body['project_id'],
+        wanted,
+        body.get('kept'),
+    )
+    with arq_notification.adding(
+        context, key, body['project_id'], wanted[0].device_profile_name
+    ) as bound:
+        bound.extend(
+            project_limits.counted(
+                context,
+                body['project_id'],
+                {each.resource_class for each in wanted},
+                added,
+            )
+            if 'kept' in body and project_limits.are_on()
+            else added()
+        )
     return _answer(bound)
 
 

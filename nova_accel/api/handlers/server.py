@@ -24,6 +24,7 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel import reason
+from nova_accel.api.compute import profile_setting
 from nova_accel.api.compute import replacing
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.http import representation
@@ -53,6 +54,20 @@ def replace_failed(req: webob.Request) -> webob.Response:
     body = request.json_body(req)
     replacing.replace(context, request.path_uuid(req, 'uuid'), body.get('arq'))
     return webob.Response(status=204, content_type=None)
+
+
+def set_profile(req: webob.Request) -> webob.Response:
+    """Answers when the server has what the device profile asks for."""
+    context = request.authorize(req)
+    reach = accelerator_request.reach(context)
+    body = request.json_body(req)
+    uuid = request.path_uuid(req, 'uuid')
+    profile_setting.set_profile(context, uuid, body['device_profile'])
+    try:
+        found = server_arqs.get(uuid, reach)
+    except exceptions.NotFound:
+        found = []
+    return webob.Response(json_body=_to_json(found))
 
 
 def show_to_guest(req: webob.Request) -> webob.Response:
@@ -89,6 +104,7 @@ def _to_json(rows: Iterable[server_arqs.ServerArqRow]) -> dict[str, Any]:
                 'device_profile_group_id': row['device_profile_group_id'],
                 'resource_class': row['resource_class'],
                 'state': row['state'],
+                'is_leaving': row['is_leaving'],
                 'health': row['health'].health,
                 'reason': row['health'].reason,
                 'since': representation.iso(row['since']),

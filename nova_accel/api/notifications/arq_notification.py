@@ -18,7 +18,6 @@ only if notifications are sent.
 """
 
 from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -114,10 +113,13 @@ def acquiring(
 
 
 @contextlib.contextmanager
-def replacing(
-    context: caller.Caller, key: fence.Key, uuids: Collection[str]
+def adding(
+    context: caller.Caller,
+    key: fence.Key,
+    project_id: str,
+    device_profile_name: str,
 ) -> Iterator[Arqs]:
-    """Surround the binding of ARQs beside those that they are to replace.
+    """Surround the binding of ARQs beside those of a binding.
 
     Its body fills the list with all ARQs of the binding.
     """
@@ -125,20 +127,23 @@ def replacing(
     if not notifier.is_enabled():
         yield bound
         return
-    before = _read(functools.partial(host_arqs.get, *key))
-    changes = [
-        dataclasses.replace(change, arqs=[])
-        for change in _changes(
-            context, _BIND, (arq for arq in before if arq['uuid'] in uuids)
-        )
-    ]
-    with _started(changes):
+    kept = {
+        arq['uuid'] for arq in _read(functools.partial(host_arqs.get, *key))
+    }
+    change = _Change(
+        context,
+        _BIND,
+        {
+            **dict(zip(_PLACE, (*key, project_id), strict=True)),
+            'device_profile_name': device_profile_name,
+        },
+        [],
+    )
+    with _started([change]):
         yield bound
-    kept = {arq['uuid'] for arq in before}
-    for change in _changes(
-        context, _BIND, (arq for arq in bound if arq['uuid'] not in kept)
-    ):
-        change.send_end()
+    dataclasses.replace(
+        change, arqs=[arq for arq in bound if arq['uuid'] not in kept]
+    ).send_end()
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from nova_accel.api.policies import rule
 
 SHOW = 'nova_accel:server:show'
 REPLACE = 'nova_accel:server:replace'
+SET = 'nova_accel:server:set'
 VENDORDATA = 'nova_accel:server:vendordata'
 
 RULES = (
@@ -30,6 +31,11 @@ RULES = (
         REPLACE,
         personas.MEMBER,
         "Replace failed devices of a server of the caller's project.",
+    ),
+    rule.rule(
+        SET,
+        personas.ADMIN,
+        'Give a server another device profile, or none, where it is.',
     ),
     rule.rule(
         VENDORDATA,

@@ -64,12 +64,12 @@ ROUTES: route.Table = {
             body=schemas.ADOPT,
         ),
     },
-    '/hosts/{hostname}/instances/{instance_uuid}/{role}/replacements': {
+    '/hosts/{hostname}/instances/{instance_uuid}/{role}/additions': {
         'PUT': route.Route(
-            binding.replace,
-            'Acquire what is to replace failed accelerators',
+            binding.add,
+            'Acquire accelerators beside those of an instance',
             policies.ACQUIRE,
-            body=schemas.REPLACE,
+            body=schemas.ADD,
         ),
     },
 }

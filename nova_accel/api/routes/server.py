@@ -30,6 +30,14 @@ ROUTES: route.Table = {
             further_rules=(arq_policies.ALL_PROJECTS,),
             since='2.5',
         ),
+        'PUT': route.Route(
+            server.set_profile,
+            'Give a server another device profile, or none, and wait for that',
+            policies.SET,
+            further_rules=(arq_policies.ALL_PROJECTS,),
+            body=schemas.SET,
+            since='2.5',
+        ),
     },
     '/servers/{uuid}/accelerators/replace': {
         'POST': route.Route(

@@ -71,36 +71,69 @@ ACQUIRE = scalars.strict_object(
     'numa_nodes',
 )
 
-#: ARQs that the instance holds -> the providers of those that are to replace
-#: them.
-REPLACE = scalars.strict_object(
+#: The place of an ARQ in a device profile. The name is empty if there is none.
+_PLACE = scalars.strict_object(
     {
-        'attempt': ATTEMPT,
-        'arqs': {
-            'type': 'object',
-            'propertyNames': scalars.UUID,
-            'additionalProperties': scalars.UUID,
-            'minProperties': 1,
-            'maxProperties': accelerator_request.MAX_ARQS,
+        'device_profile_name': scalars.TEXT,
+        'device_profile_group_id': {
+            'type': 'integer',
+            'minimum': 0,
+            'maximum': arq_types.MAX_GROUP_ID,
         },
     }
 )
 
+_ARQS: scalars.Schema = {
+    'type': 'array',
+    'items': scalars.UUID,
+    'maxItems': accelerator_request.MAX_ARQS,
+    'uniqueItems': True,
+}
+
+#: The ARQs that the instance is to get besides, with groups in the form that
+#: is stored, and those that it keeps if the limits of its project count.
+ADD = scalars.strict_object(
+    {
+        'attempt': ATTEMPT,
+        'project_id': scalars.NAME,
+        'arqs': {
+            'type': 'array',
+            'items': scalars.strict_object(
+                {
+                    **_PLACE['properties'],
+                    'group': {
+                        **device_profile.GROUP,
+                        'additionalProperties': scalars.TEXT,
+                    },
+                    'device_rp_uuid': scalars.UUID,
+                }
+            ),
+            'minItems': 1,
+            'maxItems': accelerator_request.MAX_ARQS,
+        },
+        'kept': _ARQS,
+    },
+    'kept',
+)
+
 #: The ARQs that Nova's own Cyborg client has bound to the instance, or that
-#: it holds on the host in another role.
+#: it holds on the host. There may be none only if some are leaving.
 ADOPT = scalars.strict_object(
     {
         'attempt': ATTEMPT,
-        'arqs': {
-            'type': 'array',
-            'items': scalars.UUID,
-            'minItems': 1,
-            'maxItems': accelerator_request.MAX_ARQS,
-            'uniqueItems': True,
-        },
+        'arqs': _ARQS,
         'from_role': ROLE,
         'is_new': {'type': 'boolean'},
+        'names': {
+            'type': 'object',
+            'propertyNames': scalars.UUID,
+            'additionalProperties': _PLACE,
+            'maxProperties': accelerator_request.MAX_ARQS,
+        },
+        'leaving': _ARQS,
     },
     'from_role',
     'is_new',
+    'names',
+    'leaving',
 )

@@ -26,3 +26,8 @@ VENDORDATA: scalars.Schema = {
 
 #: Without an ARQ, all that have failed are to be replaced.
 REPLACE = scalars.strict_object({'arq': scalars.UUID}, 'arq')
+
+#: Null takes away what the server has.
+SET = scalars.strict_object(
+    {'device_profile': {'anyOf': [scalars.NAME, {'type': 'null'}]}}
+)

@@ -192,6 +192,8 @@ ARQS = _table(
     # None where Nova's own Cyborg client did the binding, until the host
     # adopts it.
     sa.Column('role', sa.String(16)),
+    # Whether its guest is to give it back, and has not let go of it yet.
+    sa.Column('is_leaving', sa.Boolean, nullable=False, server_default='0'),
     # Counts the ARQs that one such binding gave the instance. It is unique, so
     # that one of two simultaneous bindings of an instance fails.
     sa.Column('position', sa.Integer),

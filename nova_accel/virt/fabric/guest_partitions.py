@@ -99,6 +99,9 @@ class GuestPartitions(no_fabric.NoFabric):
     def has(self, instance_uuid: str) -> bool:
         return bool(self._journal.of_instance(instance_uuid))
 
+    def is_for(self, arqs: Iterable[arq_types.Arq]) -> bool:
+        return bool(self._need.gpus(arqs).handles)
+
     def confirm(self, instance_uuid: str) -> None:
         if not self.has(instance_uuid):
             return

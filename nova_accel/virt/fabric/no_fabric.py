@@ -45,6 +45,10 @@ class NoFabric:
         """Whether an instance has a partition, or is about to get it."""
         return False
 
+    def is_for(self, arqs: Iterable[arq_types.Arq]) -> bool:
+        """Whether a guest with these needs a partition."""
+        return False
+
     def confirm(self, instance_uuid: str) -> None:
         """Make sure again that an instance's partition is active.
 

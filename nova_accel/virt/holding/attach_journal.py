@@ -48,7 +48,8 @@ class AttachEntry:
     ``moved_from`` is the role in which the API may still have the ARQs.
     ``leaving`` are the uuids of ARQs that the instance gives back as soon as
     its guest has let go. None if it is not being changed; else the API may
-    have further ARQs of it.
+    have further ARQs of it. With ``is_renamed`` Nova's flavor of the instance
+    may name another device profile than that of the ARQs that stay.
     """
 
     instance_uuid: str
@@ -58,13 +59,18 @@ class AttachEntry:
     arqs: tuple[arq_types.Arq, ...] = ()
     moved_from: arq_types.Role | None = None
     leaving: tuple[str, ...] | None = None
+    is_renamed: bool = False
 
     @property
     def kept(self) -> tuple[arq_types.Arq, ...]:
         """The ARQs that the guest is to have."""
-        return tuple(
-            arq for arq in self.arqs if arq.uuid not in (self.leaving or ())
-        )
+        return tuple(arq for arq in self.arqs if arq not in self.left)
+
+    @property
+    def left(self) -> tuple[arq_types.Arq, ...]:
+        """The ARQs that the instance gives back."""
+        leaving = self.leaving or ()
+        return tuple(arq for arq in self.arqs if arq.uuid in leaving)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -75,6 +81,7 @@ class AttachEntry:
             'arqs': [arq.to_dict() for arq in self.arqs],
             'moved_from': self.moved_from and str(self.moved_from),
             'leaving': None if self.leaving is None else list(self.leaving),
+            'is_renamed': self.is_renamed,
         }
 
     @classmethod
@@ -96,6 +103,7 @@ class AttachEntry:
             field(
                 'leaving', decoding.optional(decoding.listed(decoding.uuid))
             ),
+            field('is_renamed', decoding.boolean),
         )
         entry.check()
         return entry

@@ -22,6 +22,7 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import dataclasses
 
@@ -54,6 +55,8 @@ class Attachments:
     :param held: answers from the same journal
     :param cleaner: is told which ARQs were just given back to the API
     :param guests: tells which devices guests have
+    :param name_profile: has Nova's flavor of an instance name a device
+        profile, or none
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Attachments:
         cleaner: cleaning.Cleaner,
         current: host_view.CurrentState,
         guests: all_guests.AllGuests,
+        name_profile: changes.NameProfile,
     ) -> None:
         findings = current.findings
         self.held = held
@@ -93,8 +97,10 @@ class Attachments:
             devices,
             self._moves,
             self._attempts,
+            self._releases,
             cleaner,
             current,
+            name_profile,
         )
         self._guests = guests
         # The instances that a thread of this process changes.
@@ -121,7 +127,8 @@ class Attachments:
         """Add ARQs and give others back in the body, see :mod:`.changes`.
 
         If the body fails before :meth:`commit`, what it has added is given
-        back.
+        back. A guest that does not let go of something keeps it until it is
+        stopped.
 
         :raises DeviceError: the journal is damaged.
         """
@@ -130,21 +137,27 @@ class Attachments:
             yield
         finally:
             self._changing.discard(instance_uuid)
-            with self._releases.retry_later(
-                instance_uuid, arq_types.Role.ACTIVE
+            with (
+                self._releases.retry_later(
+                    instance_uuid, arq_types.Role.ACTIVE
+                ),
+                self._locked(instance_uuid),
             ):
-                self.settle(instance_uuid)
+                self._settle_unused(instance_uuid)
 
     def add(
         self,
         instance_uuid: str,
-        wanted: Mapping[str, str],
+        project_id: str,
+        wanted: Sequence[arq_types.WantedArq],
         claim: Callable[[], None],
+        kept: Collection[str] | None = None,
     ) -> tuple[arq_types.Arq, ...]:
-        """Hold a further unit for each of some ARQs of an instance.
+        """Hold further ARQs for an instance.
 
-        :param wanted: ARQ uuid -> the provider of the further unit
         :param claim: has the units allocated
+        :param kept: the uuids of the ARQs that it is to have besides, if the
+            limits of the project matter
         :returns: the new ARQs
         :raises AcceleratorError: it is to be settled.
         """
@@ -152,8 +165,13 @@ class Attachments:
             added = self._changes.add(
                 instance_uuid,
                 claim,
-                lambda entry: self._api.replacements(
-                    instance_uuid, entry.role, entry.attempt, wanted
+                lambda entry: self._api.additions(
+                    instance_uuid,
+                    entry.role,
+                    entry.attempt,
+                    project_id,
+                    wanted,
+                    kept,
                 ),
             )
         if len(added) < len(wanted):
@@ -175,11 +193,14 @@ class Attachments:
             self._devices.plug_all(added)
 
     def commit(
-        self, instance_uuid: str, replaced: Mapping[str, arq_types.Arq]
+        self,
+        instance_uuid: str,
+        arqs: Sequence[arq_types.Arq],
+        is_renamed: bool = False,
     ) -> None:
         """See :meth:`.changes.Changes.commit`."""
         with self._locked(instance_uuid):
-            self._changes.commit(instance_uuid, replaced)
+            self._changes.commit(instance_uuid, arqs, is_renamed)
 
     def settle(self, instance_uuid: str) -> bool:
         """Give back what a change was to give back, if there was one.
@@ -231,7 +252,7 @@ class Attachments:
             move yet, so it could not tell the destination what it has.
         """
         with self._locked(instance_uuid):
-            if self._changes.leaving(instance_uuid) is not None:
+            if self._changes.are_pending(instance_uuid):
                 raise exceptions.Conflict(
                     f'the accelerators of instance {instance_uuid} are being '
                     'changed: a hard reboot ends the change'
@@ -332,21 +353,23 @@ class Attachments:
                     self._releases.release(entry)
                 elif entry.moved_from is not None:
                     self._moves.try_report(entry.instance_uuid)
-                else:
+                elif entry.instance_uuid not in self._changing:
                     self._settle_unused(entry.instance_uuid)
         self._releases.keep_failed(self._journal.keys())
 
     def _settle_unused(self, instance_uuid: str) -> None:
-        """End a change that was cut short, if no guest has what leaves.
+        """End a change, unless a guest still has what leaves.
 
-        :raises DeviceError: a guest still has it.
+        :raises AcceleratorError: it is to be tried again.
         """
-        leaving = self._changes.leaving(instance_uuid)
-        if leaving is None or instance_uuid in self._changing:
+        if not self._changes.are_pending(instance_uuid):
             return
-        for arq in leaving:
-            self._guests.check_unused(arq.handle)
-        self._changes.settle(instance_uuid)
+        self._changes.rename(instance_uuid)
+        left = self.held.left_by(instance_uuid)
+        if self._guests.use_any((arq.handle for arq in left), instance_uuid):
+            self._changes.tell_leaving(instance_uuid)
+        else:
+            self._changes.settle(instance_uuid)
 
     def mend(
         self,

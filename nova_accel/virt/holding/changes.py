@@ -14,13 +14,14 @@
 
 A change adds ARQs, and gives others back. The journal says at each moment
 which of them leave if nova-compute dies: first those that were added, and from
-:meth:`Changes.commit` on the others. The callers have the instance's lock, and
-settle after each change, however it has ended.
+:meth:`Changes.commit` on the others. An instance may hold nothing before or
+after. The callers have the instance's lock, and settle after each change,
+however it has ended.
 """
 
 from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 
 from nova_accel import exceptions
@@ -34,9 +35,15 @@ from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import intents
 from nova_accel.virt.holding import plugging
+from nova_accel.virt.holding import retries
 from nova_accel.virt.holding import role_changes
 
 _ACTIVE = arq_types.Role.ACTIVE
+
+_Step = attach_journal.AttachStep
+
+#: Has the flavor of an instance name a device profile, or none.
+NameProfile = Callable[[str, str | None], None]
 
 
 class Changes:
@@ -54,26 +61,30 @@ class Changes:
         devices: plugging.Devices,
         moves: role_changes.RoleChanges,
         attempts_made: attempts.Attempts,
+        releases: retries.Releases,
         cleaner: cleaning.Cleaner,
         current: host_view.CurrentState,
+        name_profile: NameProfile,
     ) -> None:
         self._journal = journal
         self._api = api
         self._devices = devices
         self._moves = moves
         self._attempts = attempts_made
+        self._releases = releases
         self._cleaner = cleaner
         self._current = current
+        self._name_profile = name_profile
+        # The attempts by which the API was told that guests hold on.
+        self._told: dict[str, int] = {}
 
-    def leaving(self, instance_uuid: str) -> tuple[arq_types.Arq, ...] | None:
-        """The ARQs that the instance gives back; None if it is not changed.
+    def are_pending(self, instance_uuid: str) -> bool:
+        """Whether an instance is being changed.
 
         :raises DeviceError: its journal is damaged.
         """
         entry = self._journal.read(instance_uuid, _ACTIVE)
-        if entry is None or entry.leaving is None:
-            return None
-        return tuple(arq for arq in entry.arqs if arq not in entry.kept)
+        return entry is not None and entry.leaving is not None
 
     def add(
         self,
@@ -87,18 +98,23 @@ class Changes:
         :param ask: asks the API for them, with the number of the entry, and
             returns all ARQs that the instance then has
         :returns: the ARQs that are new
-        :raises Conflict: the instance holds nothing, or is being changed; or
-            another instance of this host has a device of it.
+        :raises Conflict: the instance is being changed, or what it holds is
+            being given back; or another instance of this host has a device of
+            it.
         :raises AcceleratorError: of what is called.
         """
         self._moves.report(instance_uuid)
         entry = self._journal.read(instance_uuid, _ACTIVE)
-        if entry is None or entry.step is not attach_journal.AttachStep.HELD:
-            raise _holds_nothing(instance_uuid)
-        if entry.leaving is not None:
+        if entry is None:
+            entry = attach_journal.AttachEntry(
+                instance_uuid, _ACTIVE, 0, _Step.ACQUIRING
+            )
+        elif entry.leaving is not None or entry.step is not _Step.HELD:
             raise exceptions.Conflict(
                 f'the accelerators of instance {instance_uuid} are being '
-                'changed already'
+                'changed already',
+                public='the accelerators of the server are being changed '
+                'already: stop the server, which ends that',
             )
         entry = dataclasses.replace(
             entry,
@@ -110,40 +126,74 @@ class Changes:
         entry, arqs = intents.agree(self._journal, entry, ask)
         known = {arq.uuid for arq in entry.arqs}
         added = tuple(arq for arq in arqs if arq.uuid not in known)
-        self._attempts.claim(
-            dataclasses.replace(
-                entry,
-                arqs=entry.arqs + added,
-                leaving=tuple(arq.uuid for arq in added),
+        if added:
+            self._attempts.claim(
+                dataclasses.replace(
+                    entry,
+                    step=_Step.HELD,
+                    arqs=entry.arqs + added,
+                    leaving=tuple(arq.uuid for arq in added),
+                )
             )
-        )
         return added
 
     def commit(
         self,
         instance_uuid: str,
-        replaced: Mapping[str, arq_types.Arq],
+        arqs: Sequence[arq_types.Arq],
+        is_renamed: bool = False,
     ) -> None:
-        """Have the guest get what was added from now on.
+        """Have the guest get these ARQs from now on, and no others.
 
-        :param replaced: the uuid of an ARQ that leaves -> the one that the
-            guest gets instead, at the same place
+        :param arqs: in the order in which the guest gets their devices
+        :param is_renamed: whether Nova's flavor of the instance is to name
+            their device profile
         :raises Conflict: the instance holds nothing.
         :raises DeviceError: the disk refused, nothing has changed.
+        :raises ServiceUnavailable: Nova has not changed the flavor yet; all
+            else is done.
         """
         entry = self._journal.read(instance_uuid, _ACTIVE)
         if entry is None:
-            raise _holds_nothing(instance_uuid)
+            raise exceptions.Conflict(
+                f'instance {instance_uuid} holds nothing'
+            )
+        uuids = {arq.uuid for arq in arqs}
+        left = tuple(arq for arq in entry.arqs if arq.uuid not in uuids)
         self._journal.write(
             dataclasses.replace(
                 entry,
-                arqs=(
-                    *(replaced.get(arq.uuid, arq) for arq in entry.kept),
-                    *(arq for arq in entry.arqs if arq.uuid in replaced),
-                ),
-                leaving=tuple(replaced),
+                arqs=(*arqs, *left),
+                leaving=tuple(arq.uuid for arq in left),
+                is_renamed=is_renamed,
             )
         )
+        self.rename(instance_uuid)
+
+    def rename(self, instance_uuid: str) -> None:
+        """Have Nova's flavor name what is held, if it may not.
+
+        :raises ServiceUnavailable: it is to be tried again.
+        """
+        entry = self._journal.read(instance_uuid, _ACTIVE)
+        if entry is not None and entry.is_renamed:
+            names = [arq.device_profile_name for arq in entry.kept]
+            self._name_profile(instance_uuid, names[0] if names else None)
+            self._journal.write(dataclasses.replace(entry, is_renamed=False))
+
+    def tell_leaving(self, instance_uuid: str) -> None:
+        """Tell the API once which ARQs the guest does not let go of.
+
+        :raises AcceleratorError: it is to be tried again.
+        """
+        entry = self._journal.read(instance_uuid, _ACTIVE)
+        if entry is None or self._told.get(instance_uuid) == entry.attempt:
+            return
+        entry = self._numbered(
+            entry,
+            lambda numbered: self._keep(numbered, numbered.leaving or ()),
+        )
+        self._told[instance_uuid] = entry.attempt
 
     def settle(self, instance_uuid: str) -> bool:
         """Give back what leaves, whose devices no guest has any more.
@@ -152,31 +202,53 @@ class Changes:
         :raises AcceleratorError: it is to be tried again.
         """
         entry = self._journal.read(instance_uuid, _ACTIVE)
-        leaving = self.leaving(instance_uuid)
-        if entry is None or leaving is None:
+        if entry is None or entry.leaving is None:
             return False
-        self._devices.unplug_all(leaving)
-        entry = dataclasses.replace(
-            entry, attempt=self._journal.next_attempt(instance_uuid)
-        )
-        self._journal.write(entry)
-        entry, _kept = intents.agree(
-            self._journal,
-            entry,
-            lambda numbered: self._api.adopt(
-                instance_uuid,
-                _ACTIVE,
-                numbered.attempt,
-                [arq.uuid for arq in numbered.kept],
+        self.rename(instance_uuid)
+        self._devices.unplug_all(entry.left)
+        entry = self._numbered(
+            dataclasses.replace(entry, is_renamed=False),
+            lambda numbered: (
+                self._keep(numbered)
+                if numbered.kept
+                else self._releases.free(
+                    instance_uuid, _ACTIVE, numbered.attempt
+                )
             ),
         )
-        self._take_excess(instance_uuid, {arq.uuid for arq in leaving})
+        self._take_excess(instance_uuid, {arq.uuid for arq in entry.left})
         # The cleaner is told while the journal still reserves them.
-        self._cleaner.released(leaving)
-        self._journal.write(
-            dataclasses.replace(entry, arqs=entry.kept, leaving=None)
-        )
+        self._cleaner.released(entry.left)
+        if entry.kept:
+            self._journal.write(
+                dataclasses.replace(entry, arqs=entry.kept, leaving=None)
+            )
+        else:
+            self._journal.remove(entry)
+        self._told.pop(instance_uuid, None)
         return True
+
+    def _numbered(
+        self,
+        entry: attach_journal.AttachEntry,
+        ask: Callable[[attach_journal.AttachEntry], None],
+    ) -> attach_journal.AttachEntry:
+        """Tell the API something of an instance, by a new number.
+
+        :returns: the entry with that number, which is journaled
+        """
+        entry = dataclasses.replace(
+            entry, attempt=self._journal.next_attempt(entry.instance_uuid)
+        )
+        self._journal.write(entry)
+        return intents.agree(self._journal, entry, ask)[0]
+
+    def _keep(
+        self, entry: attach_journal.AttachEntry, leaving: Sequence[str] = ()
+    ) -> None:
+        self._api.keep(
+            entry.instance_uuid, _ACTIVE, entry.attempt, entry.kept, leaving
+        )
 
     def _take_excess(
         self, instance_uuid: str, leaving: Collection[str]
@@ -200,7 +272,3 @@ class Changes:
         )
         if excess:
             our_allocations.take_away(instance_uuid, excess)
-
-
-def _holds_nothing(instance_uuid: str) -> exceptions.Conflict:
-    return exceptions.Conflict(f'instance {instance_uuid} holds nothing')

@@ -47,6 +47,14 @@ class Holdings:
             return ()
         return entry.kept
 
+    def left_by(self, instance_uuid: str) -> tuple[arq_types.Arq, ...]:
+        """The ARQs that the guest may have, and is not to have any more.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, arq_types.Role.ACTIVE)
+        return () if entry is None else entry.left
+
     def bindings(self) -> list[host_binding.Binding]:
         """All complete bindings."""
         return [

@@ -146,7 +146,9 @@ class Releases:
     def is_due(self, entry: attach_journal.AttachEntry) -> bool:
         """Whether an entry is to be released, or its acquire was cut short."""
         return (
-            entry.step is not _Step.HELD
+            entry.step is _Step.RELEASING
+            # Otherwise it is a change, which is settled.
+            or (entry.step is _Step.ACQUIRING and entry.leaving is None)
             or entry.attempt
             == self._unreleased.get((entry.instance_uuid, entry.role))
         )
@@ -160,11 +162,13 @@ class Releases:
         """
         binding = entry.instance_uuid, entry.role
         self._unreleased[binding] = entry.attempt
-        self._journal.write(dataclasses.replace(entry, step=_Step.RELEASING))
+        self._journal.write(
+            dataclasses.replace(entry, step=_Step.RELEASING, leaving=None)
+        )
         # The device must be free before the next tenant can get its handle.
         self._devices.unplug_all(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
-            self._free(entry.instance_uuid, role, entry.attempt)
+            self.free(entry.instance_uuid, role, entry.attempt)
         # The cleaner is told while the journal still reserves them.
         self._cleaner.released(entry.arqs)
         self._journal.remove(entry)
@@ -177,6 +181,31 @@ class Releases:
                 entry.role,
                 instance_uuid=entry.instance_uuid,
             )
+
+    def free(
+        self, instance_uuid: str, role: arq_types.Role, attempt: int
+    ) -> None:
+        """Have the API free handles that are unplugged.
+
+        :raises ServiceUnavailable: it is not known whether it did.
+        """
+        try:
+            self._api.release(instance_uuid, role, attempt)
+        except exceptions.StaleAttempt as error:
+            # A newer attempt has come after this journal was saved.
+            LOG.info(
+                'Nothing to release for instance %s (%s): %s',
+                instance_uuid,
+                role,
+                error,
+                instance_uuid=instance_uuid,
+            )
+        except exceptions.FarAttempt as error:
+            # The API has forgotten the numbers, or this host's clock was once
+            # far ahead.
+            if error.newest is None:
+                raise
+            self._api.release(instance_uuid, role, error.newest)
 
     @contextlib.contextmanager
     def retry_later(
@@ -214,25 +243,3 @@ class Releases:
             'releases',
             [each for found in list(self._failed.values()) for each in found],
         )
-
-    def _free(
-        self, instance_uuid: str, role: arq_types.Role, attempt: int
-    ) -> None:
-        """Have the API free handles that are unplugged."""
-        try:
-            self._api.release(instance_uuid, role, attempt)
-        except exceptions.StaleAttempt as error:
-            # A newer attempt has come after this journal was saved.
-            LOG.info(
-                'Nothing to release for instance %s (%s): %s',
-                instance_uuid,
-                role,
-                error,
-                instance_uuid=instance_uuid,
-            )
-        except exceptions.FarAttempt as error:
-            # The API has forgotten the numbers, or this host's clock was once
-            # far ahead.
-            if error.newest is None:
-                raise
-            self._api.release(instance_uuid, role, error.newest)

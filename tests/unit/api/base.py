@@ -52,6 +52,13 @@ NOBODY = '7710da71-3bec-4804-a07a-d3ddcd65933c'
 GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
 TRAITS = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG']
 
+#: A request for one unit of the group.
+WANTED: dict[str, Any] = {
+    'device_profile_name': 'profile',
+    'device_profile_group_id': 0,
+    'group': GROUP,
+    'device_rp_uuid': RP,
+}
 
 #: The device and the deployable of the host's report.
 DEVICE = naming.derived_uuid(NODE, 'pci_0000_0c_00_0')

@@ -81,6 +81,7 @@ class TestListRules(testtools.TestCase):
             {
                 'POST /v2/servers/{uuid}/accelerators/replace',
                 'GET /v2/servers/{uuid}/accelerators',
+                'PUT /v2/servers/{uuid}/accelerators',
                 *self.calls['nova_accel:host:show'],
             },
             self.calls['nova_accel:accelerator_request:all_projects'],

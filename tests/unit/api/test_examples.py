@@ -26,6 +26,7 @@ import re
 from typing import Any
 
 from nova_accel.api.http import microversion
+from unit import nova_servers
 from unit.api import base
 from unit.api import described
 from unit.api import programming
@@ -186,8 +187,13 @@ class ExamplesTest(programming.ProgrammingTestCase):
         )
         self._show(
             'PUT',
-            f'{_INSTANCE}/active/replacements',
-            {'attempt': 2, 'arqs': {arq: base.RP}},
+            f'{_INSTANCE}/active/additions',
+            {
+                'attempt': 2,
+                'project_id': base.PROJECT,
+                'arqs': [base.WANTED],
+                'kept': [arq],
+            },
             **_HOST,
         )
         self.ok('DELETE', f'{_INSTANCE}/active?attempt=2', roles=base.SERVICE)
@@ -235,6 +241,13 @@ class ExamplesTest(programming.ProgrammingTestCase):
         )
 
     def _of_owners(self) -> None:
+        nova = self.useFixture(nova_servers.NovaServers(self.bus))
+        nova.add(base.INSTANCE, base.PROJECT, base.HOSTNAME)
+        self._show(
+            'PUT',
+            f'/servers/{base.INSTANCE}/accelerators',
+            {'device_profile': 'profile'},
+        )
         self.report_host(functions=0)
         self._show(
             'POST',

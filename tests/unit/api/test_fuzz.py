@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from nova_accel.api.http import request
 from openapi import document
 from unit import message_bus
+from unit import nova_servers
 from unit.api import base
 from unit.api import described
 
@@ -163,16 +164,40 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
             },
         },
     ),
-    ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
     (
         'PUT',
-        f'{_BINDING}/replacements',
-        {'attempt': 1, 'arqs': {base.NOBODY: base.RP}},
+        f'{_BINDING}/arqs',
+        {
+            'attempt': 1,
+            'arqs': [base.NOBODY],
+            'names': {
+                base.NOBODY: {
+                    'device_profile_name': 'profile',
+                    'device_profile_group_id': 0,
+                }
+            },
+            'leaving': [base.INSTANCE],
+        },
+    ),
+    (
+        'PUT',
+        f'{_BINDING}/additions',
+        {
+            'attempt': 1,
+            'project_id': 'p',
+            'arqs': [base.WANTED],
+            'kept': [],
+        },
     ),
     (
         'POST',
         f'/servers/{base.INSTANCE}/accelerators/replace',
         {'arq': base.NOBODY},
+    ),
+    (
+        'PUT',
+        f'/servers/{base.INSTANCE}/accelerators',
+        {'device_profile': 'profile'},
     ),
     ('PUT', f'/hosts/{base.HOSTNAME}/provisioning', {'arqs': [base.NOBODY]}),
     (
@@ -316,7 +341,9 @@ class FuzzTest(base.ApiTestCase):
     def setUp(self) -> None:
         super().setUp()
         # Hosts that are in no cell.
-        self.useFixture(message_bus.MessageBus())
+        bus = self.useFixture(message_bus.MessageBus())
+        nova = self.useFixture(nova_servers.NovaServers(bus))
+        nova.add(base.INSTANCE, base.PROJECT, base.HOSTNAME)
         self.create_profile()
         self.report_host()
 

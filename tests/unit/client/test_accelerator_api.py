@@ -30,6 +30,7 @@ from nova_accel.db import device_profile
 from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import programming
+from nova_accel.db import server_arqs
 from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model import host_binding
@@ -411,29 +412,93 @@ class TestAcceleratorApi(testtools.TestCase):
         self.client.release(INSTANCE, arq_types.Role.ACTIVE, 1)
         self.assertEqual([], client_arqs.get_all())
 
-    def test_what_has_failed_can_be_replaced(self):
+    def test_a_binding_gets_more_and_keeps_a_part(self):
         self.host = reports.SimulatedHost('compute-1', (1, 1))
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (old,) = self.acquire()
-        replacements = functools.partial(
-            self.client.replacements,
+        add = functools.partial(
+            self.client.additions,
             INSTANCE,
             arq_types.Role.ACTIVE,
             2,
-            {old.uuid: self.host.rp_uuid(1)},
+            'project',
+            [self.wanted()],
         )
-        held = replacements()
+        held = add()
         self.assertEqual(old, held[0])
-        self.assertEqual(self.host.rp_uuid(1), held[1].device_rp_uuid)
-        self.assertEqual(held, replacements())
         self.assertEqual(
-            held[1:],
-            self.client.adopt(
-                INSTANCE, arq_types.Role.ACTIVE, 3, [held[1].uuid]
+            self.wanted(),
+            arq_types.WantedArq(
+                **{
+                    name: getattr(held[1], name)
+                    for name in self.wanted().to_dict()
+                }
             ),
         )
-        self.assertRaises(exceptions.StaleAttempt, replacements)
+        self.assertEqual(held, add())
+        kept = dataclasses.replace(
+            held[1], device_profile_name='other', device_profile_group_id=2
+        )
+        self.client.keep(
+            INSTANCE, arq_types.Role.ACTIVE, 3, [kept], [old.uuid]
+        )
+        self.assertEqual([(old, True), (kept, False)], self.which_leave())
+        self.client.keep(INSTANCE, arq_types.Role.ACTIVE, 4, [kept])
+        self.assertEqual([(kept, False)], self.which_leave())
+        self.client.keep(INSTANCE, arq_types.Role.ACTIVE, 5, [], [kept.uuid])
+        self.assertEqual([(kept, True)], self.which_leave())
+        self.assertRaises(exceptions.StaleAttempt, add)
+        self.assertRaises(
+            exceptions.InvalidRequest,
+            self.client.keep,
+            INSTANCE,
+            arq_types.Role.ACTIVE,
+            6,
+            [],
+        )
+
+    def test_a_server_without_any_gets_one(self):
+        self.host = reports.SimulatedHost('compute-1', (1, 1))
+        self.report()
+        add = functools.partial(
+            self.client.additions,
+            INSTANCE,
+            arq_types.Role.ACTIVE,
+            1,
+            'project',
+            [self.wanted()],
+        )
+        self.assertRaises(exceptions.NotFound, add, [INSTANCE])
+        (held,) = add([])
+        self.assertEqual(
+            (held,),
+            self.client.held_on('compute-1', INSTANCE, arq_types.Role.ACTIVE),
+        )
+        self.assertEqual(
+            [('fpga', 'project')],
+            [
+                (row['device_profile_name'], row['project_id'])
+                for row in client_arqs.get_all()
+            ],
+        )
+
+    def wanted(self):
+        """A unit of the second card."""
+        return arq_types.WantedArq(
+            'fpga', 0, {'resources:FPGA': '1'}, self.host.rp_uuid(1)
+        )
+
+    def which_leave(self):
+        leaving = {
+            row['uuid']: row['is_leaving'] for row in server_arqs.get(INSTANCE)
+        }
+        return [
+            (arq, leaving[arq.uuid])
+            for arq in self.client.held_on(
+                'compute-1', INSTANCE, arq_types.Role.ACTIVE
+            )
+        ]
 
     def test_what_is_held_can_get_another_role(self):
         self.report()

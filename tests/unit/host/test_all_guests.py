@@ -133,6 +133,23 @@ class TestGuests(testtools.TestCase):
                 f'{handle.address} is in guest {UUID}', str(error)
             )
 
+    def test_use_any(self):
+        """A guest that Nova makes anew has nothing while it is stopped."""
+        handles = [
+            attach_handle.AttachHandle(
+                f'{function}', pci_address.PciAddress(0, 0x82, 0, function)
+            )
+            for function in (1, 2)
+        ]
+        self.assertFalse(self.guests.use_any(handles, 'another'))
+        domain = self.libvirt.connection.defineXML(DOMAIN)
+        self.assertTrue(self.guests.use_any(handles, 'another'))
+        self.assertFalse(self.guests.use_any(handles[1:], 'another'))
+        self.assertFalse(self.guests.use_any([], 'another'))
+        self.assertFalse(self.guests.use_any(handles, UUID))
+        domain._state = fakelibvirt.VIR_DOMAIN_RUNNING
+        self.assertTrue(self.guests.use_any(handles, UUID))
+
     def test_devices_are_not_described(self):
         self.libvirt.connection.defineXML(DOMAIN)
         self.refuse('guest.Guest.get_xml_desc')

@@ -16,9 +16,13 @@ from typing import Any
 import fixtures
 from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
+import sqlalchemy as sa
 
 from nova_accel.db import draining
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.osc import server
+from unit import nova_servers
 from unit.osc import fleet
 
 
@@ -39,6 +43,7 @@ class TestShow(fleet.FleetTestCase):
                     'Health': 'healthy',
                     'Reason': None,
                     'Since': None,
+                    'Leaving': False,
                     'Drained from': None,
                     'Drained until': None,
                     'Drain reason': None,
@@ -129,3 +134,62 @@ class TestReplace(fleet.FleetTestCase):
             server.Replace,
             'nope',
         )
+
+
+class TestSet(fleet.FleetTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.asked: list[Any] = []
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.api.compute.rpc.set_profile',
+                lambda *arguments: self.asked.append(arguments[1:]),
+            )
+        )
+        self.useFixture(nova_servers.NovaServers()).add(
+            fleet.SERVER, fleet.PROJECT, 'compute-1.service', 'compute-1'
+        )
+
+    def test_a_server_by_its_uuid_and_by_its_name(self) -> None:
+        name = f'name of {fleet.SERVER}'
+        for named in (fleet.SERVER, name):
+            for command, arguments, profile, groups, told in (
+                (
+                    server.Set,
+                    ('--device-profile', 'fpga'),
+                    'fpga',
+                    [{'resources:FPGA': '1'}],
+                    'device profile fpga',
+                ),
+                (server.Unset, (), None, [], 'no device profile'),
+            ):
+                self.assertEqual(
+                    (0, f'Server {named} has {told} now\n'),
+                    self.run_command(command, *arguments, named),
+                )
+                [(callee, *asked)] = self.asked
+                self.asked.clear()
+                self.assertEqual(
+                    ['compute-1.service', fleet.SERVER, profile, groups],
+                    [callee.service_host, *asked],
+                )
+
+    def test_what_its_guest_keeps(self) -> None:
+        with engine.writer() as connection:
+            connection.execute(sa.update(schema.ARQS).values(is_leaving=True))
+        _status, text = self.run_command(server.Unset, fleet.SERVER)
+        self.assertIn(f'keeps FPGA of {self.arq["uuid"]} until', text)
+
+    def test_refusals(self) -> None:
+        for arguments, told in (
+            (('--device-profile', 'gold', fleet.SERVER), 'with 404'),
+            (('--device-profile', '', fleet.SERVER), 'with 400'),
+        ):
+            error = self.assertRaises(
+                exceptions.CommandError,
+                self.run_command,
+                server.Set,
+                *arguments,
+            )
+            self.assertIn(told, str(error))
+        self.assertEqual([], self.asked)

@@ -80,6 +80,7 @@ class TestGuestPartition(testtools.TestCase):
         self.has_partition = False
         self.fault = None
         self.journal_fault = None
+        self.left = ()
 
     def has(self, instance_uuid):
         return self.has_partition
@@ -88,6 +89,9 @@ class TestGuestPartition(testtools.TestCase):
         if self.journal_fault:
             raise self.journal_fault
         return ()
+
+    def left_by(self, instance_uuid):
+        return self.left
 
     def confirm(self, instance_uuid):
         self.calls.append(('confirms', instance_uuid))
@@ -164,6 +168,15 @@ class TestGuestPartition(testtools.TestCase):
         self.has_partition = True
         self.driver.answers['_soft_reboot'] = False
         self.assertEqual((False, []), self.reboot())
+
+    def test_a_guest_that_is_not_to_have_a_device_any_more(self):
+        """The hard reboot that follows gives it none."""
+        self.left = ('its ARQ',)
+        self.calls.clear()
+        self.assertFalse(self.driver._soft_reboot(INSTANCE))
+        self.assertEqual(
+            [], [call for call in self.calls if call[0] == '_soft_reboot']
+        )
 
     def test_a_soft_reboot_whose_devices_are_not_known(self):
         self.journal_fault = exceptions.DeviceError('it is damaged')

@@ -89,6 +89,9 @@ class Host:
     def arqs(self):
         return [FAILED]
 
+    def left_by(self, instance_uuid):
+        return ()
+
     def arqs_of(self, instance_uuid):
         return (FAILED,)
 
@@ -105,7 +108,7 @@ class Host:
     def settle(self, instance_uuid):
         return False
 
-    def add(self, instance_uuid, wanted, claim):
+    def add(self, instance_uuid, project_id, wanted, claim, kept):
         claim()
         self.done.append('add')
         return (SPARE,)
@@ -113,7 +116,7 @@ class Host:
     def plug_added(self, instance_uuid, added):
         self.done.append('plug')
 
-    def commit(self, instance_uuid, replaced):
+    def commit(self, instance_uuid, arqs):
         self.done.append('commit')
 
 
@@ -223,9 +226,6 @@ class TestReplacing(testtools.TestCase):
         failed = [an_arq('a', 1), an_arq('b', 0), an_arq('c', 1)]
         added = [an_arq('d', 0), an_arq('e', 1), an_arq('f', 1)]
         self.assertEqual(
-            {'a': 'e', 'b': 'd', 'c': 'f'},
-            {
-                old: new.uuid
-                for old, new in replacing._paired(failed, added).items()
-            },
+            ['e', 'd', 'f'],
+            [arq.uuid for arq in replacing._in_order(failed, added)],
         )

@@ -143,6 +143,37 @@ class TestEndpoint(message_bus.TestCase):
             self.log.output,
         )
 
+    def set_profile(self):
+        self.client.call(
+            self.context,
+            'set_profile',
+            instance_uuid=DEPLOYABLE,
+            device_profile_name=None,
+            groups=[],
+        )
+
+    def test_sets_a_profile_for_the_caller(self):
+        self.set_profile()
+        self.assertEqual(
+            [('project', DEPLOYABLE, None, [])], self.programmer.profiles
+        )
+
+    def test_what_is_not_set(self):
+        for fault, kind in (
+            (exceptions.NoAssignment('no such unit'), exceptions.Conflict),
+            (exceptions.OverQuota('too many'), exceptions.NotAllowed),
+            (KeyError('the secret'), exceptions.DeviceError),
+        ):
+            self.programmer.fault = fault
+            error = self.assertRaises(
+                exceptions.RefusedByHost, self.set_profile
+            )
+            self.assertIs(kind, type(host_rpc.refused(str(error))))
+        self.assertIn(
+            f'Server {DEPLOYABLE} does not get device profile None',
+            self.log.output,
+        )
+
     def test_the_spec_s_return_codes(self):
         for fault, code in (
             (None, 0),

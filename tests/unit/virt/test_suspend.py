@@ -43,6 +43,7 @@ class Accelerators:
     def __init__(self):
         self.attachments = self.held = self
         self.arqs = (ARQ,)
+        self.left = ()
         self.sysfs = None
         self.fault = None
         self.plugged = []
@@ -52,6 +53,9 @@ class Accelerators:
         if self.fault:
             raise exceptions.DeviceError(self.fault)
         return self.arqs
+
+    def left_by(self, instance_uuid):
+        return self.left
 
     def ready_ports(self, instance, network_info):
         pass
@@ -105,6 +109,9 @@ class NovaDriver:
 
     def _needs_suspend_resume_for_snapshot(self, live_snapshot, state):
         return not live_snapshot
+
+    def rescue(self, context, instance):
+        self.do('rescue')
 
     def unrescue(self, context, instance):
         self.do('unrescue')
@@ -173,6 +180,26 @@ class TestSuspendMixin(mixin_case.MixinTestCase):
     def test_suspend(self):
         self.suspend()
         self.assertEqual(['detach', 'suspend'], self.driver.calls)
+
+    def test_suspend_with_what_it_is_not_to_have(self):
+        """The guest may let go of it now."""
+        self.accelerators.arqs, self.accelerators.left = (), (ARQ,)
+        self.suspend()
+        self.assertEqual(['detach', 'suspend'], self.driver.calls)
+
+    def test_rescue_with_what_it_is_not_to_have(self):
+        """The guest is unrescued without it."""
+        self.patch(
+            hot_plug,
+            'leave_out',
+            lambda guest, arqs: guest.do(f'leave out {len(arqs)}'),
+        )
+        self.driver.rescue(None, INSTANCE)
+        self.accelerators.left = (ARQ,)
+        self.driver.rescue(None, INSTANCE)
+        self.assertEqual(
+            ['rescue', 'leave out 1', 'rescue'], self.driver.calls
+        )
 
     def test_suspend_without_accelerators(self):
         self.accelerators.arqs = ()

@@ -172,6 +172,9 @@ def _create_requests() -> None:
         sa.Column('device_rp_uuid', sa.String(36)),
         sa.Column('instance_uuid', sa.String(36)),
         sa.Column('role', sa.String(16)),
+        sa.Column(
+            'is_leaving', sa.Boolean, nullable=False, server_default='0'
+        ),
         sa.Column('position', sa.Integer),
         sa.Column('reason', sa.Text),
         sa.Column('chosen_because', sa.String(255)),

@@ -19,7 +19,7 @@ from nova_accel import exceptions
 from nova_accel.api.compute import replacing
 from nova_accel.api.compute import waiting
 from nova_accel.db import lease
-from nova_accel.db import replacement
+from nova_accel.db import server_arqs
 from unit import message_bus
 from unit.api import base
 from unit.api.handlers import test_binding
@@ -124,14 +124,14 @@ class ReplaceTest(ReplacingTestCase):
 
     def test_what_an_evacuated_server_has_left(self) -> None:
         self.lose_devices()
-        rows = replacement.get_held(base.INSTANCE)
+        rows = server_arqs.get_held(base.INSTANCE)
         dead, alive = (
             {**row, 'hostname': name, 'is_silent': name == 'dead'}
             for row, name in zip(rows, ('dead', 'alive'), strict=True)
         )
         self.useFixture(
             fixtures.MockPatchObject(
-                replacement, 'get_held', lambda *_: [dead, alive]
+                server_arqs, 'get_held', lambda *_: [dead, alive]
             )
         )
         self.replace()

@@ -131,6 +131,25 @@ class TestReplace(TestCase):
         self.assertIn('log of the host', str(error))
 
 
+class TestSetProfile(TestCase):
+    def set(self):
+        rpc.set_profile(self.context, CALLEE, INSTANCE, 'gold', [{'a': 'b'}])
+
+    def test_the_host_is_waited_for(self):
+        self.bus.add_host('compute-1', self.programmer)
+        self.set()
+        self.assertEqual(
+            [('project', INSTANCE, 'gold', [{'a': 'b'}])],
+            self.programmer.profiles,
+        )
+
+    def test_what_the_host_refuses(self):
+        self.bus.add_host('compute-1', self.programmer)
+        self.programmer.fault = exceptions.OverQuota('why', public='its why')
+        error = self.assertRaises(exceptions.NotAllowed, self.set)
+        self.assertEqual(('why', 'its why'), (str(error), error.public))
+
+
 class TestThroughRealRpc(TestCase):
     """A real bus sends a fault as text: so does this one."""
 

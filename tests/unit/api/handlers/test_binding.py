@@ -38,6 +38,10 @@ def of_groups(*groups: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
+def wanted_besides(**fields: Any) -> dict[str, Any]:
+    return {'attempt': 3, 'arqs': [{**base.WANTED, **fields}]}
+
+
 class BindingTestCase(base.ApiTestCase):
     def setUp(self) -> None:
         super().setUp()
@@ -227,14 +231,27 @@ class BindingTest(BindingTestCase):
         self.ok('DELETE', f'{_PATH}?attempt=1', roles=base.SERVICE)
         self.assertEqual([], self.ok('GET', path)['arqs'])
 
-    def test_binds_what_replaces_failed_ones(self) -> None:
+    def test_binds_more(self) -> None:
         [old] = self.acquire()
-        body = {'attempt': 2, 'arqs': {old['uuid']: base.RP}}
-        path = f'{_PATH}/replacements'
+        body = {
+            'attempt': 2,
+            'project_id': base.PROJECT,
+            'arqs': [base.WANTED],
+        }
+        path = f'{_PATH}/additions'
         held = self.ok('PUT', path, body, roles=base.SERVICE)['arqs']
         self.assertEqual([old], held[:1])
+        arq = arq_types.Arq.from_dict(held[1])
+        self.assertEqual(held[1], arq.to_dict())
         self.assertEqual(
-            2, len({each['attach_handle']['uuid'] for each in held})
+            (arq_types.State.BOUND, 'profile', 0, base.GROUP, base.RP),
+            (
+                arq.state,
+                arq.device_profile_name,
+                arq.device_profile_group_id,
+                arq.group,
+                arq.device_rp_uuid,
+            ),
         )
         self.assertEqual(
             held, self.ok('PUT', path, body, roles=base.SERVICE)['arqs']
@@ -243,22 +260,98 @@ class BindingTest(BindingTestCase):
             ('AcceleratorsBusy', 409, {'attempt': 3}),
             ('StaleAttempt', 409, {'attempt': 1}),
             ('FarAttempt', 400, {'attempt': 2**61}),
-            ('NotFound', 404, {'attempt': 3, 'arqs': {base.NOBODY: base.RP}}),
-            (
-                'NotFound',
-                404,
-                {'attempt': 3, 'arqs': {old['uuid']: base.NOBODY}},
-            ),
-            ('InvalidRequest', 400, {'arqs': {}}),
+            ('NotFound', 404, wanted_besides(device_rp_uuid=base.NOBODY)),
+            ('NotFound', 404, {'attempt': 3, 'kept': [base.NOBODY]}),
+            ('InvalidRequest', 400, {'kept': ['x']}),
+            ('InvalidRequest', 400, {'arqs': []}),
             ('InvalidRequest', 400, {'arqs': [old['uuid']]}),
-            ('InvalidRequest', 400, {'arqs': {'x': base.RP}}),
-            ('InvalidRequest', 400, {'arqs': {old['uuid']: 'x'}}),
+            ('InvalidRequest', 400, {'arqs': [base.WANTED] * 257}),
+            ('InvalidRequest', 400, wanted_besides(device_rp_uuid='x')),
+            (
+                'InvalidRequest',
+                400,
+                wanted_besides(device_profile_group_id=-1),
+            ),
+            ('InvalidDeviceProfile', 400, wanted_besides(group={})),
+            (
+                'InvalidRequest',
+                400,
+                wanted_besides(group={'resources:FPGA': 1}),
+            ),
+            (
+                'InvalidDeviceProfile',
+                400,
+                wanted_besides(group={'resources:FPGA': '0'}),
+            ),
             ('InvalidRequest', 400, {'attempt': -1}),
         ):
             self.assertEqual(
                 name, self.fault(status, path=path, body={**body, **more})
             )
         self.assertEqual(held, self.held())
+
+    def test_binds_what_a_server_without_any_gets(self) -> None:
+        wanted_arq = {
+            **base.WANTED,
+            'device_profile_name': '',
+            'device_profile_group_id': 1.0,
+            'group': {'resources:FPGA': '1', 'accel:link': 'pcie'},
+        }
+        [value] = self.ok(
+            'PUT',
+            f'{_PATH}/additions',
+            {
+                'attempt': 1,
+                'project_id': base.PROJECT,
+                'arqs': [wanted_arq],
+                'kept': [],
+            },
+            roles=base.SERVICE,
+        )['arqs']
+        self.assertEqual(
+            wanted_arq, {name: value[name] for name in wanted_arq}
+        )
+        self.assertEqual([value], self.held())
+
+    def keep(self, attempt: int, **fields: Any) -> Any:
+        return self.ok(
+            'PUT',
+            f'{_PATH}/arqs',
+            {'attempt': attempt, 'arqs': [], **fields},
+            roles=base.SERVICE,
+        )['arqs']
+
+    def test_keeps_a_part_and_names_it_anew(self) -> None:
+        old, new = (arq['uuid'] for arq in self.acquire_two())
+        name = {'device_profile_name': 'other', 'device_profile_group_id': 3}
+        for attempt, leaving, leaves in (
+            (2, {'leaving': [old]}, {old: True, new: False}),
+            (3, {}, {new: False}),
+        ):
+            kept = self.keep(attempt, arqs=[new], names={new: name}, **leaving)
+            self.assertEqual(self.held(), kept)
+            self.assertEqual(name, {key: kept[-1][key] for key in name})
+            self.assertEqual(leaves, self.which_leave())
+
+    def test_all_that_is_held_leaves(self) -> None:
+        uuids = [arq['uuid'] for arq in self.acquire_two()]
+        self.keep(2, leaving=uuids)
+        self.assertEqual(dict.fromkeys(uuids, True), self.which_leave())
+
+    def acquire_two(self) -> Any:
+        self.create_profile('pair', base.GROUP, base.GROUP)
+        return self.acquire(units=2, device_profile_name='pair')
+
+    def which_leave(self) -> dict[str, bool]:
+        return {
+            arq['arq']: arq['is_leaving']
+            for arq in self.ok(
+                'GET',
+                f'/servers/{base.INSTANCE}/accelerators',
+                roles=base.READER,
+                version='2.5',
+            )['accelerators']
+        }
 
     def test_moves_what_is_held_to_another_role(self) -> None:
         [value] = self.acquire()
@@ -308,6 +401,17 @@ class BindingTest(BindingTestCase):
             ('NotFound', 404, {'attempt': 1, 'arqs': [base.NOBODY]}),
             ('Conflict', 409, {'attempt': 1, 'arqs': [arq]}),
             ('InvalidRequest', 400, {'attempt': 1, 'arqs': []}),
+            ('InvalidRequest', 400, {'attempt': 1, 'arqs': [], 'leaving': []}),
+            (
+                'InvalidRequest',
+                400,
+                {'attempt': 1, 'arqs': [arq], 'names': {arq: {}}},
+            ),
+            (
+                'NotFound',
+                404,
+                {'attempt': 1, 'arqs': [], 'leaving': [base.NOBODY]},
+            ),
             ('InvalidRequest', 400, {'attempt': 1, 'arqs': ['x']}),
             ('InvalidRequest', 400, {'arqs': [arq]}),
         ):

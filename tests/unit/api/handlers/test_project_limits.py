@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from typing import Any
+
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
@@ -91,6 +93,23 @@ class ProjectLimitsTest(base.ApiTestCase):
             )
         )
 
+    def add(self, number: int, kept: Any = ()) -> str | None:
+        """Let an instance get an FPGA beside those that it keeps."""
+        body = {
+            'attempt': 2,
+            'project_id': base.PROJECT,
+            'arqs': [base.WANTED],
+            **({} if kept is None else {'kept': list(kept)}),
+        }
+        return self.reason(
+            self.call(
+                'PUT',
+                f'{self.path(number)}/additions',
+                body,
+                roles=base.SERVICE,
+            )
+        )
+
     def reason(self, answer: webob.Response) -> str | None:
         if answer.status_int == 200:
             return None
@@ -120,10 +139,21 @@ class ProjectLimitsTest(base.ApiTestCase):
         self.limit({'class:FPGA': 0})
         self.assertIsNone(self.acquire(1, is_new=False))
 
+    def test_what_a_server_keeps_counts_with_what_it_gets(self) -> None:
+        self.limit({'class:FPGA': 1})
+        [arq] = self.ask(1).json['arqs']
+        self.assertIn('in use 0, wanted 2', self.add(1, [arq['uuid']]) or '')
+        self.assertIn('in use 1, wanted 1', self.add(2) or '')
+        # It gives back what it has.
+        self.assertIsNone(self.add(1))
+        # The host replaces what has failed.
+        self.assertIsNone(self.add(3, None))
+
     def test_without_unified_limits_nobody_is_asked(self) -> None:
         self.configure('nova.quota.DbQuotaDriver', 'driver')
         for number in range(1, 3):
             self.assertIsNone(self.acquire(number))
+        self.assertIsNone(self.add(3))
 
     def test_what_is_not_limited(self) -> None:
         for registered in ({}, {'class:FPGA': -1}):

@@ -17,9 +17,11 @@ from typing import Any
 import fixtures
 import sqlalchemy as sa
 
+from nova_accel import exceptions
 from nova_accel.api import routes
 from nova_accel.db.sql import engine
 from unit.api import base
+from unit.api.compute import test_profile_setting
 from unit.api.compute import test_replacing
 
 _PATH = f'/servers/{base.INSTANCE}/accelerators'
@@ -83,6 +85,7 @@ class ShowTest(ServerTestCase):
             'device_profile_group_id': 0,
             'resource_class': 'FPGA',
             'state': 'Bound',
+            'is_leaving': False,
             'health': 'healthy',
             'reason': None,
             'since': None,
@@ -260,3 +263,58 @@ class ReplaceFailedTest(test_replacing.ReplacingTestCase):
             400, self.replace({}, _REPLACE.replace(base.INSTANCE, 'x'))
         )
         self.assertEqual(406, self.replace({}, version='2.4'))
+
+
+class SetProfileTest(test_profile_setting.ProfileSettingTestCase):
+    def put(self, name: str | None) -> Any:
+        return self.ok('PUT', _PATH, {'device_profile': name}, version='2.5')
+
+    def refusal(self, status: int, name: Any = 'profile', **more: Any) -> str:
+        body = {'device_profile': name}
+        return self.refused(
+            status, 'PUT', _PATH, body, **{'version': '2.5', **more}
+        )
+
+    def test_answers_what_the_server_has(self) -> None:
+        self.host.effect = lambda *_asked: self.bind(self.create_arq())
+        [found] = self.put('profile')['accelerators']
+        self.assertEqual('profile', found['device_profile_name'])
+        self.assertEqual(
+            self.ok('GET', _PATH, version='2.5')['accelerators'], [found]
+        )
+
+    def test_answers_that_it_has_none(self) -> None:
+        self.assertEqual({'accelerators': []}, self.put(None))
+
+    def test_refusals(self) -> None:
+        bodies: tuple[Any, ...] = (
+            {},
+            [],
+            {'device_profile': ''},
+            {'device_profile': 1},
+            {'device_profile': 'profile', 'arq': base.NOBODY},
+        )
+        for body in bodies:
+            self.refused(400, 'PUT', _PATH, body, version='2.5')
+        self.assertIn(
+            'nova_accel:server:set', self.refusal(403, roles=base.MANAGER)
+        )
+        self.assertIn('gold', self.refusal(404, 'gold'))
+        self.host.fault = exceptions.OverQuota('too many')
+        self.assertEqual('too many', self.refusal(403))
+        self.host.fault = exceptions.AcceleratorsBusy('none is free')
+        self.assertEqual('none is free', self.refusal(409))
+        answer = self.call(
+            'PUT', _PATH, {'device_profile': 'profile'}, version='2.4'
+        )
+        self.assertEqual(406, answer.status_int)
+
+    def test_no_such_server(self) -> None:
+        for uuid, status in (('x', 400), (base.NOBODY, 404)):
+            self.refused(
+                status,
+                'PUT',
+                f'/servers/{uuid}/accelerators',
+                {'device_profile': None},
+                version='2.5',
+            )

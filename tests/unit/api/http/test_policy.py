@@ -182,12 +182,18 @@ _CALLS = {
     'get_binding': ('GET', _BINDING, None, 'service'),
     'acquire': ('PUT', _BINDING, {}, 'service'),
     'adopt': ('PUT', f'{_BINDING}/arqs', {}, 'service'),
-    'replace': ('PUT', f'{_BINDING}/replacements', {}, 'service'),
+    'add': ('PUT', f'{_BINDING}/additions', {}, 'service'),
     'replace_failed': (
         'POST',
         f'/servers/{base.INSTANCE}/accelerators/replace',
         {},
         'admin manager member service vouched',
+    ),
+    'set_profile': (
+        'PUT',
+        f'/servers/{base.INSTANCE}/accelerators',
+        {},
+        'admin',
     ),
     'release': ('DELETE', f'{_BINDING}?attempt=1', None, 'service'),
 }

@@ -47,6 +47,29 @@ _RIGHT: list[tuple[dict[str, Any], Any]] = [
     (binding.ACQUIRE, _ACQUIRE),
     (binding.ADOPT, {'attempt': 0, 'arqs': [base.NOBODY]}),
     (
+        binding.ADOPT,
+        {
+            'attempt': 1,
+            'arqs': [],
+            'names': {
+                base.NOBODY: {
+                    'device_profile_name': '',
+                    'device_profile_group_id': 0,
+                }
+            },
+            'leaving': [base.NOBODY],
+        },
+    ),
+    (
+        binding.ADD,
+        {
+            'attempt': 0,
+            'project_id': 'p',
+            'arqs': [base.WANTED],
+            'kept': [base.NOBODY],
+        },
+    ),
+    (
         accelerator_request.CREATE,
         {'device_profile_name': '', 'image_uuid': base.NOBODY},
     ),

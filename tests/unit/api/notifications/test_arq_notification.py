@@ -22,6 +22,16 @@ from unit.api.handlers import test_binding
 
 _PATH = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
 _ACTIVE = f'{_PATH}/active'
+
+#: The fields of a payload beside its ARQs.
+_PLACE = (
+    'instance_uuid',
+    'hostname',
+    'role',
+    'project_id',
+    'device_profile_name',
+    'fault',
+)
 _ARQS = '/accelerator_requests'
 _BIND = ['accelerator_request.bind.start', 'accelerator_request.bind.end']
 _UNBIND = [
@@ -111,18 +121,25 @@ class SamplesTest(ArqNotificationTestCase):
         self.assertEqual(*notifications.sample_of(error))
 
 
-class ReplacementTest(ArqNotificationTestCase):
+class AdditionTest(ArqNotificationTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.report_host(functions=2)
         [self.old] = self.acquire()
-        self.body = {'attempt': 2, 'arqs': {self.old['uuid']: base.RP}}
+        self.body = {
+            'attempt': 2,
+            'project_id': base.PROJECT,
+            'arqs': [base.WANTED],
+        }
         self.sent.pop()
 
-    def test_what_is_told_is_what_is_new(self) -> None:
-        _old, new = self.ok(
-            'PUT', f'{_ACTIVE}/replacements', self.body, roles=base.SERVICE
+    def add(self) -> Any:
+        return self.ok(
+            'PUT', f'{_ACTIVE}/additions', self.body, roles=base.SERVICE
         )['arqs']
+
+    def test_what_is_told_is_what_is_new(self) -> None:
+        _old, new = self.add()
         start, end = self.pop_payloads()
         self.assertEqual([], start['accelerator_requests'])
         self.assertEqual(
@@ -135,17 +152,60 @@ class ReplacementTest(ArqNotificationTestCase):
         self.ok(
             'PUT',
             f'{_ACTIVE}/arqs',
-            {'attempt': 3, 'arqs': [new['uuid']]},
+            {
+                'attempt': 3,
+                'arqs': [new['uuid']],
+                'leaving': [self.old['uuid']],
+            },
+            roles=base.SERVICE,
+        )
+        self.assertEqual([], self.sent.pop())
+        self.ok(
+            'PUT',
+            f'{_ACTIVE}/arqs',
+            {'attempt': 4, 'arqs': [new['uuid']]},
             roles=base.SERVICE,
         )
         self.assertEqual(
             _UNBIND, [message['event_type'] for message in self.sent.pop()]
         )
 
+    def test_a_server_without_any(self) -> None:
+        self.ok('DELETE', f'{_ACTIVE}?attempt=1', roles=base.SERVICE)
+        self.sent.pop()
+        self.add()
+        start, end = self.pop_payloads()
+        self.assertEqual(
+            (0, 1),
+            tuple(
+                len(payload['accelerator_requests'])
+                for payload in (start, end)
+            ),
+        )
+        for payload in (start, end):
+            self.assertEqual(
+                (
+                    base.INSTANCE,
+                    base.HOSTNAME,
+                    'active',
+                    base.PROJECT,
+                    'profile',
+                    None,
+                ),
+                tuple(payload[name] for name in _PLACE),
+            )
+
+    def test_the_same_again(self) -> None:
+        self.add()
+        self.sent.pop()
+        self.add()
+        for payload in self.pop_payloads():
+            self.assertEqual([], payload['accelerator_requests'])
+
     def test_a_fault(self) -> None:
         self.report_host(functions=1)
         answer = self.call(
-            'PUT', f'{_ACTIVE}/replacements', self.body, roles=base.SERVICE
+            'PUT', f'{_ACTIVE}/additions', self.body, roles=base.SERVICE
         )
         self.assertEqual(409, answer.status_int)
         start, error = self.pop_payloads()
@@ -168,17 +228,7 @@ class NativeTest(ArqNotificationTestCase):
                     'profile',
                     None,
                 ),
-                tuple(
-                    payload[name]
-                    for name in (
-                        'instance_uuid',
-                        'hostname',
-                        'role',
-                        'project_id',
-                        'device_profile_name',
-                        'fault',
-                    )
-                ),
+                tuple(payload[name] for name in _PLACE),
             )
         [told] = end['accelerator_requests']
         told = told['nova_object.data']

@@ -101,13 +101,26 @@ class AttachmentsTestCase(testtools.TestCase):
             for handle in deployable.handles
         }
         self.present = {}
-        self.guests = types.SimpleNamespace(check_unused=self.check_unused)
+        self.guests = types.SimpleNamespace(
+            check_unused=self.check_unused, use_any=self.use_any
+        )
         self.in_guests = set()
+        # Instance uuid -> the device profile that Nova's flavor of it names.
+        self.named = {}
+        self.name_fault = None
         self.attachments = self.restarted()
 
     def check_unused(self, handle):
         if handle.uuid in self.in_guests:
             raise exceptions.DeviceError('a guest has it')
+
+    def use_any(self, handles, made_anew):
+        return any(handle.uuid in self.in_guests for handle in handles)
+
+    def name_profile(self, instance_uuid, name):
+        if self.name_fault is not None:
+            raise self.name_fault
+        self.named[instance_uuid] = name
 
     def note_released(self, arqs):
         """At that moment the journal keeps others from having them, still."""
@@ -146,6 +159,7 @@ class AttachmentsTestCase(testtools.TestCase):
             types.SimpleNamespace(released=self.note_released),
             self,
             self.guests,
+            self.name_profile,
         )
 
     def rewrite(self, **changes):

@@ -113,6 +113,7 @@ class ProvidersTestCase(testtools.TestCase):
             self,
             self,
             None,
+            None,
         )
         self.providers = host_providers.Providers(
             NODE,

@@ -11,6 +11,7 @@
 # under the License.
 
 import collections
+import dataclasses
 import itertools
 
 from hypothesis import given
@@ -22,7 +23,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 from nova_accel.model.providers import provider_layout
-from nova_accel.model.units import replacements
+from nova_accel.model.units import local_choice
 
 GPU = {'resources:PGPU': '1'}
 GOLD = {**GPU, 'trait:CUSTOM_GOLD': 'required'}
@@ -61,9 +62,28 @@ def layout(**pools):
     )
 
 
-class TestChoose(testtools.TestCase):
+class TestInPlaceOf(testtools.TestCase):
     def choose(self, pools, *failed, unavailable=()):
-        return replacements.choose(failed, pools, frozenset(unavailable))
+        wanted = local_choice.Choice(
+            pools, frozenset(unavailable)
+        ).in_place_of(failed)
+        for arq, instead in zip(failed, wanted, strict=True):
+            self.assertEqual(
+                (
+                    arq.device_profile_name,
+                    arq.device_profile_group_id,
+                    arq.group,
+                ),
+                (
+                    instead.device_profile_name,
+                    instead.device_profile_group_id,
+                    instead.group,
+                ),
+            )
+        return {
+            arq.uuid: instead.device_rp_uuid
+            for arq, instead in zip(failed, wanted, strict=True)
+        }
 
     def test_its_own_pool_comes_first(self):
         pools = layout(a=('PGPU', 9), b=('PGPU', 1))
@@ -99,6 +119,7 @@ class TestChoose(testtools.TestCase):
         for key, value in (
             ('accel:link', 'nvlink'),
             ('accel:single_numa_node', 'true'),
+            ('accel:numa_affinity', 'required'),
         ):
             error = self.assertRaises(
                 exceptions.Conflict,
@@ -141,3 +162,79 @@ class TestChoose(testtools.TestCase):
             [an_arq('1', 'x', GPU), an_arq('2', 'x', GOLD)]
         ):
             self.assertEqual({'1': 'b', '2': 'a'}, self.choose(pools, *failed))
+
+
+class TestForGroups(testtools.TestCase):
+    def choose(self, pools, *groups):
+        wanted = local_choice.Choice(pools, frozenset()).for_groups(
+            'gpu', dict(enumerate(groups))
+        )
+        self.assertEqual({'gpu'}, {arq.device_profile_name for arq in wanted})
+        return sorted(
+            (arq.device_profile_group_id, arq.device_rp_uuid) for arq in wanted
+        )
+
+    def test_a_group_is_of_one_provider(self):
+        pools = layout(a=('PGPU', 1), b=('PGPU', 2))
+        self.assertEqual(
+            [(0, 'b'), (0, 'b'), (1, 'a')],
+            self.choose(pools, {'resources:PGPU': '2'}, GPU),
+        )
+
+    def test_what_fewest_units_fit_comes_first(self):
+        pools = layout(a=('PGPU', 1, 'CUSTOM_GOLD'), b=('PGPU', 1))
+        self.assertEqual([(0, 'b'), (1, 'a')], self.choose(pools, GPU, GOLD))
+
+    def test_too_few(self):
+        for group in (
+            {'resources:PGPU': '3'},
+            {**GPU, 'resources:FPGA': '1'},
+            {**GPU, 'accel:single_numa_node': 'true'},
+        ):
+            error = self.assertRaises(
+                exceptions.Conflict,
+                self.choose,
+                layout(a=('PGPU', 2), b=('PGPU', 2)),
+                GPU,
+                group,
+            )
+            self.assertIn('group 1 of device profile gpu', error.public)
+
+
+class TestStays(testtools.TestCase):
+    def stays(self, held, *groups):
+        """:param held: for each ARQ the number of its group, and the group"""
+        return local_choice.stays(
+            [
+                dataclasses.replace(
+                    an_arq(f'{index}', 'p', group),
+                    device_profile_group_id=number,
+                )
+                for index, (number, group) in enumerate(held)
+            ],
+            groups,
+        )
+
+    def test_the_same_group_at_another_place(self):
+        self.assertEqual(
+            {'1': 0, '0': 2},
+            self.stays([(0, GPU), (1, GOLD)], GOLD, NO_GOLD, GPU),
+        )
+
+    def test_of_two_alike_each_keeps_its_place(self):
+        self.assertEqual(
+            {'0': 0, '1': 1}, self.stays([(0, GPU), (1, GPU)], GPU, GPU)
+        )
+        self.assertEqual({'0': 0}, self.stays([(0, GPU), (1, GPU)], GPU))
+
+    def test_a_group_stays_as_a_whole(self):
+        two = {'resources:PGPU': '2'}
+        self.assertEqual(
+            {'0': 1, '1': 1}, self.stays([(0, two), (0, two)], GOLD, two)
+        )
+        # One of them was lost.
+        self.assertEqual({}, self.stays([(0, two)], two))
+
+    def test_nothing(self):
+        self.assertEqual({}, self.stays([], GPU))
+        self.assertEqual({}, self.stays([(0, GPU)]))

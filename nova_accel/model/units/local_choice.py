@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The choice of units of one host, for a server that stays there.
+
+The scheduler chooses for servers that come. It knows links and NUMA nodes, so
+groups that need these are refused here.
+"""
+
+import collections
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nova_accel import exceptions
+from nova_accel.model import arq_types
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.providers import provider_layout
+
+_MIGRATE = 'migrate the server to another host'
+_RESIZE = 'resize the server to a flavor that asks for it'
+
+
+class Choice:
+    """The units of a host that are left, while one after the other is chosen.
+
+    :param layout: the providers of the host
+    :param unavailable: the uuids of attach handles that no one can get now
+    """
+
+    def __init__(
+        self, layout: provider_layout.Layout, unavailable: Collection[str]
+    ) -> None:
+        self._layout = layout
+        self._free = collections.Counter(
+            place
+            for handle, place in layout.places.items()
+            if handle not in unavailable
+        )
+
+    def in_place_of(
+        self, failed: Sequence[arq_types.Arq]
+    ) -> list[arq_types.WantedArq]:
+        """For each ARQ another one, of its own provider if that has any.
+
+        :raises Conflict: names the ARQ for which there is none, and the cure.
+        """
+        chosen = {}
+        # Those that fewest units fit come first.
+        for arq in sorted(failed, key=lambda each: len(self._of(each))):
+            group = device_profile.parse_group(arq.group)
+            why = _bound_to_others(group)
+            if why is None:
+                rp_uuid = self._take(self._of(arq), 1, arq.device_rp_uuid)
+                if rp_uuid is not None:
+                    chosen[arq.uuid] = arq_types.WantedArq(
+                        arq.device_profile_name,
+                        arq.device_profile_group_id,
+                        arq.group,
+                        rp_uuid,
+                    )
+                    continue
+                why = 'no unit of its group is free on this host'
+            raise exceptions.Conflict(
+                f'ARQ {arq.uuid} with {arq.handle.address} gets no other '
+                f'unit: {why}; {_MIGRATE}',
+                public=f'an accelerator gets no other unit: {why}; {_MIGRATE}',
+            )
+        return [chosen[arq.uuid] for arq in failed]
+
+    def for_groups(
+        self, name: str, groups: Mapping[int, Mapping[str, str]]
+    ) -> list[arq_types.WantedArq]:
+        """The ARQs of groups of a device profile, each group of one provider.
+
+        :param name: the device profile's
+        :param groups: number in the device profile -> group
+        :raises Conflict: names the group for which there is none, and the
+            cure.
+        """
+        parsed = {
+            number: device_profile.parse_group(group)
+            for number, group in groups.items()
+        }
+        chosen: list[arq_types.WantedArq] = []
+        for number, group in sorted(
+            parsed.items(), key=lambda each: len(self._fitting(each[1]))
+        ):
+            why = _bound_to_others(group)
+            if why is None:
+                amount = sum(group.resources.values())
+                rp_uuid = self._take(self._fitting(group), amount)
+                if rp_uuid is not None:
+                    chosen += [
+                        arq_types.WantedArq(
+                            name, number, groups[number], rp_uuid
+                        )
+                    ] * amount
+                    continue
+                why = f'no pool of its host has {amount} free units for it'
+            raise exceptions.Conflict.for_all(
+                f'group {number} of device profile {name} gets no units: '
+                f'{why}; {_RESIZE}'
+            )
+        return chosen
+
+    def _of(self, arq: arq_types.Arq) -> list[provider_layout.Place]:
+        """The places that have a free unit for an ARQ."""
+        group = device_profile.parse_group(arq.group)
+        return self._fitting(
+            dataclasses.replace(group, resources={arq.resource_class: 1})
+        )
+
+    def _fitting(
+        self, group: device_profile.Group
+    ) -> list[provider_layout.Place]:
+        """The places that have enough free units for a group."""
+        if len(group.resources) > 1:
+            # No provider of ours has two classes.
+            return []
+        [(resource_class, amount)] = group.resources.items()
+        return [
+            place
+            for provider in self._layout.providers
+            if group.required <= provider.traits
+            and not group.forbidden & provider.traits
+            and self._free[
+                place := provider_layout.Place(provider.uuid, resource_class)
+            ]
+            >= amount
+        ]
+
+    def _take(
+        self,
+        places: Collection[provider_layout.Place],
+        amount: int,
+        preferred: str | None = None,
+    ) -> str | None:
+        """The provider whose units are taken, None if no place is left."""
+        if not places:
+            return None
+        place = min(
+            places,
+            key=lambda each: (
+                each.rp_uuid != preferred,
+                -self._free[each],
+                each.rp_uuid,
+            ),
+        )
+        self._free[place] -= amount
+        return place.rp_uuid
+
+
+def stays(
+    held: Iterable[arq_types.Arq], groups: Sequence[Mapping[str, str]]
+) -> dict[str, int]:
+    """The ARQs that a server keeps if it gets other groups.
+
+    It keeps all ARQs of a group that is among the others, word for word.
+
+    :param held: all ARQs of the server
+    :param groups: those of its next device profile
+    :returns: ARQ uuid -> the number of its group in that device profile
+    """
+    left: dict[int, list[arq_types.Arq]] = {}
+    for arq in held:
+        left.setdefault(arq.device_profile_group_id, []).append(arq)
+    kept: dict[str, int] = {}
+    for number, group in enumerate(groups):
+        amount = sum(device_profile.parse_group(group).resources.values())
+        for before in (number, *left):
+            arqs = left.get(before, [])
+            if len(arqs) == amount and arqs[0].group == group:
+                kept |= {arq.uuid: number for arq in left.pop(before)}
+                break
+    return kept
+
+
+def resources(
+    wanted: Iterable[arq_types.WantedArq],
+) -> dict[str, dict[str, int]]:
+    """Provider uuid -> resource class -> the units of these ARQs."""
+    found: dict[str, dict[str, int]] = {}
+    for arq in wanted:
+        of_provider = found.setdefault(arq.device_rp_uuid, {})
+        of_provider[arq.resource_class] = (
+            of_provider.get(arq.resource_class, 0) + 1
+        )
+    return found
+
+
+def _bound_to_others(group: device_profile.Group) -> str | None:
+    """Why a group needs the scheduler, None if it does not."""
+    if group.link is not None:
+        key = device_profile.LINK
+    elif group.is_on_one_numa_node:
+        key = device_profile.SINGLE_NUMA_NODE
+    elif group.numa_affinity is device_profile.NumaAffinity.REQUIRED:
+        key = device_profile.NUMA_AFFINITY
+    else:
+        return None
+    return f'its group has accel:{key}'

@@ -60,6 +60,13 @@ def _arrive(domain: Any, destination: Any, params: Any, flags: int) -> None:
     source._vms.pop(domain.name(), None)
 
 
+def _identity(held: arq_types.Arq) -> str:
+    """The device as a guest has it."""
+    return str(
+        held.handle.uuid if held.handle.mdev_type else held.handle.address
+    )
+
+
 class Cloud(fixtures.Fixture):
     """Started, with the device profile ``both``: an FPGA and a vGPU.
 
@@ -115,6 +122,10 @@ class Cloud(fixtures.Fixture):
                 ),
             ),
             (
+                'nova_accel.virt.server_flavor._read',
+                lambda uuid: self.nova.instances[uuid],
+            ),
+            (
                 'nova.scheduler.client.report.report_client_singleton',
                 lambda: self,
             ),
@@ -159,7 +170,7 @@ class Cloud(fixtures.Fixture):
         ]
         for host in self.hosts:
             host.start()
-        self.nova = imitation.Nova(self.hosts, profiles)
+        self.nova = imitation.Nova(self.hosts, {**profiles, '': ()})
         self.effects = self.useFixture(
             effects.Effects(self._api, engine.manager().writer.get_engine())
         )
@@ -407,17 +418,13 @@ class Cloud(fixtures.Fixture):
             )
             held_there = host.driver._accelerators.attachments.held
             held = [
-                sorted(
-                    str(
-                        request.handle.uuid
-                        if request.handle.mdev_type
-                        else request.handle.address
-                    )
-                    for request in held_there.arqs_of(instance.uuid, role)
-                )
+                sorted(map(_identity, held_there.arqs_of(instance.uuid, role)))
                 for role in (arq_types.Role.ACTIVE, arq_types.Role.INCOMING)
             ]
-            if len(has) != self.nova.units(instance) or has not in held:
+            left = sorted(map(_identity, held_there.left_by(instance.uuid)))
+            # It may not have let go of these.
+            kept = [name for name in has if name not in left]
+            if len(kept) != self.nova.units(instance) or kept not in held:
                 yield (
                     f'the guest of {instance.uuid} on {host.name} has '
                     f'{has}, holds {held}'
@@ -460,12 +467,22 @@ class Cloud(fixtures.Fixture):
         """All of them are ours."""
         return []
 
+    def add_resources_to_instance_allocation(
+        self, _context: Any, consumer_uuid: str, resources: Any
+    ) -> None:
+        self.nova.claim_more(consumer_uuid, resources)
+
     def remove_resources_from_instance_allocation(
         self, _context: Any, consumer_uuid: str, resources: Any
     ) -> None:
         for providers in self.nova.allocations[consumer_uuid].values():
-            for rp_uuid in resources:
-                providers.pop(rp_uuid, None)
+            for rp_uuid, taken in resources.items():
+                for name, amount in taken['resources'].items():
+                    found = providers.get(rp_uuid, {}).get('resources', {})
+                    if name in found:
+                        found[name] -= amount
+                        if not found[name]:
+                            providers.pop(rp_uuid)
 
     def _instances_on(
         self, _context: Any, host: str, expected_attrs: Any

@@ -91,7 +91,15 @@ _KINDS = (
         (
             (
                 accelerator_api.AcceleratorApi,
-                ('report', 'acquire', 'adopt', 'move', 'release'),
+                (
+                    'report',
+                    'acquire',
+                    'additions',
+                    'adopt',
+                    'keep',
+                    'move',
+                    'release',
+                ),
             ),
         ),
         lambda: exceptions.ServiceUnavailable('refused'),

@@ -272,6 +272,8 @@ class LibvirtDriver:
         mark = vconfig.LibvirtConfigGuestMetaNovaInstance()
         mark.package = 'imitation'
         guest.metadata.append(mark)
+        # A guest has some devices without us.
+        guest.add_device(vconfig.LibvirtConfigMemoryBalloon())
         return guest
 
 

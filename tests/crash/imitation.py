@@ -42,13 +42,20 @@ Host = imitated_host.Host
 Instance = imitated_host.Instance
 
 
-def flavor(**extra_specs: str) -> types.SimpleNamespace:
-    return types.SimpleNamespace(extra_specs=extra_specs)
+class Flavor(types.SimpleNamespace):
+    """A copy of a flavor that Nova keeps with an instance."""
+
+    def obj_clone(self) -> 'Flavor':
+        return Flavor(**vars(self))
 
 
-def _profile(of: types.SimpleNamespace) -> str:
-    (profile,) = of.extra_specs.values()
-    return str(profile)
+def flavor(**extra_specs: str) -> Flavor:
+    return Flavor(extra_specs=extra_specs)
+
+
+def _profile(of: Flavor) -> str:
+    """The name of the device profile, empty if the flavor names none."""
+    return ''.join(of.extra_specs.values())
 
 
 def _is_compat(instance: Instance) -> bool:
@@ -69,6 +76,8 @@ class Nova:
         self.migrations: list[types.SimpleNamespace] = []
         #: consumer -> name of the host -> provider -> amounts
         self.allocations: dict[str, dict[str, dict[str, Any]]] = {}
+        #: Why changes of what servers hold were refused.
+        self.refusals: list[Exception] = []
         self._profiles = profiles
 
     def units(self, instance: Instance) -> int:
@@ -92,13 +101,14 @@ class Nova:
             },
             host=host.name,
             node=host.name,
-            flavor=flavor(**{key: profile}),
+            flavor=flavor(**({key: profile} if profile else {})),
             old_flavor=None,
             numa_topology=None,
             new_flavor=None,
             get_network_info=list,
             vm_state=vm_states.BUILDING,
             task_state=task_states.SPAWNING,
+            save=lambda: None,
         )
         self.instances[instance.uuid] = instance
         self._claim(instance, host)
@@ -170,6 +180,35 @@ class Nova:
     def resume(self, instance: Instance) -> None:
         instance.task_state = task_states.RESUMING
         self._run(instance, self._driver(instance).resume)
+
+    def set_profile(self, instance: Instance, profile: str) -> None:
+        """:param profile: empty for none"""
+        self._change(
+            instance,
+            lambda: self._driver(instance)._set(
+                instance,
+                profile or None,
+                [
+                    {f'resources:{name}': '1'}
+                    for name in self._profiles[profile]
+                ],
+            ),
+        )
+
+    def replace(self, instance: Instance) -> None:
+        """All that it holds."""
+        driver = self._driver(instance)
+        held = driver._held.arqs_of(instance.uuid)
+        if held:
+            self._change(instance, lambda: driver._replace(instance, held))
+
+    def _change(self, instance: Instance, change: Callable[[], None]) -> None:
+        instance.task_state = task_states.RESIZE_PREP
+        try:
+            change()
+        except Exception as fault:
+            self.refusals.append(fault)
+        instance.task_state = None
 
     def rebuild(self, instance: Instance) -> None:
         host = self.hosts[instance.host]
@@ -390,7 +429,7 @@ class Nova:
         destination: Host,
         migration_type: str,
         status: str,
-        wanted: types.SimpleNamespace | None = None,
+        wanted: Flavor | None = None,
     ) -> Any:
         """What the instance has becomes the migration's, as Nova does it."""
         migration = types.SimpleNamespace(
@@ -475,6 +514,8 @@ class Nova:
                 self._end(instance, vm_states.ERROR)
             case task_states.IMAGE_SNAPSHOT:
                 self._end_snapshot(instance)
+            case task_states.RESIZE_PREP:
+                instance.task_state = None
             case task_states.DELETING:
                 self.delete(instance)
             case task_states.REBOOT_STARTED_HARD:
@@ -574,7 +615,7 @@ class Nova:
         self,
         instance: Instance,
         host: Host,
-        wanted: types.SimpleNamespace | None = None,
+        wanted: Flavor | None = None,
     ) -> None:
         """Allocate units of providers of the host that have some free.
 
@@ -584,7 +625,8 @@ class Nova:
             rp_uuid
             for hosts in self.allocations.values()
             for found in hosts.values()
-            for rp_uuid in found
+            for rp_uuid, allocation in found.items()
+            for _unit in range(sum(allocation['resources'].values()))
         ]
         claimed: dict[str, Any] = {}
         layout = compute_parts.current_state(
@@ -601,6 +643,17 @@ class Nova:
             )
             claimed[rp_uuid] = {'resources': {resource_class: 1}}
         self.allocations.setdefault(instance.uuid, {})[host.name] = claimed
+
+    def claim_more(self, uuid: str, resources: dict[str, Any]) -> None:
+        """What a host claims for one of its instances."""
+        host = self.instances[uuid].host
+        providers = self.allocations.setdefault(uuid, {}).setdefault(host, {})
+        for rp_uuid, wanted in resources.items():
+            found = providers.setdefault(rp_uuid, {'resources': {}})
+            for name, amount in wanted['resources'].items():
+                found['resources'][name] = (
+                    found['resources'].get(name, 0) + amount
+                )
 
     def _allocated(self, instance: Instance, host: Host) -> dict[str, Any]:
         """As Nova has it: of all hosts."""

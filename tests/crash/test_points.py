@@ -105,6 +105,10 @@ def _to(
     )
 
 
+def _set(profile: str) -> Callable[[Cloud, imitation.Instance], None]:
+    return lambda cloud, server: cloud.nova.set_profile(server, profile)
+
+
 def _source_returns(cloud: Cloud, server: imitation.Instance) -> None:
     # A nova-compute that cannot destroy the guest does not start.
     with contextlib.suppress(Exception):
@@ -137,6 +141,15 @@ OPERATIONS = {
         _to('unshelve', 1), _of('shelve'), key=_COMPAT
     ),
     'rebuild': Operation(_of('rebuild')),
+    'set_on_a_plain_server': Operation(_set('both'), profile=''),
+    'set_on_a_stopped_server': Operation(
+        _set('both'), _of('stop'), profile=''
+    ),
+    'set_more': Operation(_set('both'), profile='vgpu'),
+    'set_another': Operation(_set('vgpu'), profile='fpga'),
+    'unset': Operation(_set('')),
+    'replace': Operation(_of('replace')),
+    'replace_on_a_stopped_server': Operation(_of('replace'), _of('stop')),
     'resize_on_one_host': Operation(_to('migrate', 0)),
     'confirm_on_one_host': Operation(_of('confirm'), _to('migrate', 0)),
     'revert_on_one_host': Operation(_of('revert'), _to('migrate', 0)),
@@ -195,6 +208,7 @@ class PointsTestCase(testtools.TestCase):
             points = operation.run(cloud)
             self.assertEqual([], cloud.drift() + cloud.stale_allocations())
             # Else this would be about nothing.
+            self.assertEqual([], cloud.nova.refusals)
             self.assertEqual(
                 [],
                 [

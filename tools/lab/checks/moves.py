@@ -24,9 +24,16 @@ from lab import processes
 from lab.checks import cloud
 from lab.checks import real_servers
 from lab.checks import registry
+from lab.device_vm import hardware
 from lab.device_vm import machine
 
 _ALL, _ALL_SEEN = real_servers.ALL, real_servers.ALL_SEEN
+
+_FUNCTION = (
+    'lab-vm-function',
+    'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required',
+)
+_FUNCTION_SEEN = {'virtual function of igb': hardware.IGB_VF}
 
 _A, _B = machine.A, machine.B
 
@@ -58,6 +65,41 @@ def cold_migration(evidence: registry.Evidence) -> None:
                 _expect_free(_B, free)
         _expect_free(_A, free)
     _expect_free(_B, free)
+
+
+@real_servers.check('moves', _A, _B)
+def profile_in_place(evidence: registry.Evidence) -> None:
+    """A plain server gets a device while it runs, and takes it along.
+
+    Where it then is it gives the device back, while it runs.
+    """
+    cloud.profile(*_FUNCTION)
+    free = {host: real_servers.drivers(host) for host in (_A, _B)}
+    with real_servers.server(evidence, 'lab-vm-plain') as server:
+        server.sees({})
+        cloud.openstack(
+            'accelerator',
+            'server',
+            'set',
+            '--device-profile',
+            _FUNCTION[0],
+            server.id,
+        )
+        server.wait('ACTIVE')
+        server.sees(_FUNCTION_SEEN, restarted=False)
+        server.act('migrate', '--host', _B.name, status='VERIFY_RESIZE')
+        server.sees(_FUNCTION_SEEN)
+        server.act('migration', 'confirm')
+        _expect_free(_A, free[_A])
+        registry.expect(
+            real_servers.drivers(_B) != free[_B], 'it is not on the other one'
+        )
+        cloud.openstack('accelerator', 'server', 'unset', server.id)
+        server.wait('ACTIVE')
+        # Its list of devices is another one.
+        server.sees({}, restarted=False)
+        _expect_free(_B, free[_B])
+        evidence('unset: the guest has let go of it')
 
 
 @real_servers.check('moves', _A, _B)

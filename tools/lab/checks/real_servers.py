@@ -321,11 +321,17 @@ def server(
 ) -> Iterator[RealServer]:
     """A server in the first machine; in the end its devices are given back.
 
+    Without groups it has none, and its flavor is a plain one.
+
     There is one at a time: QEMU emulates KVM, and does not do so well with
     several guests at once.
     """
     before = drivers()
-    flavor = cloud.accelerated_flavor(name, *groups, **kwargs)
+    flavor = (
+        cloud.accelerated_flavor(name, *groups, **kwargs)
+        if groups
+        else cloud.plain_flavor()
+    )
     begin = time.monotonic()
     made = RealServer(
         cloud.create_server(flavor, '--host', machine.A.name, name=name)['id'],

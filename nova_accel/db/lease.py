@@ -67,6 +67,20 @@ def alone(name: str, longest_s: int, fault: Exception) -> Iterator[None]:
             )
 
 
+def is_held(
+    name: sa.BindParameter[str], longest_s: sa.BindParameter[int]
+) -> sa.ColumnElement[bool]:
+    """Whether some process has a lease, for statements about other things.
+
+    :param longest_s: the seconds after which it ends by itself
+    """
+    return sa.exists().where(
+        _TABLE.c.name == name,
+        _TABLE.c.taken_at > clock.ago(longest_s),
+        _TABLE.c.taken_at <= clock.now(),
+    )
+
+
 @engine.retried
 def _hold(name: str, longest_s: int) -> datetime.datetime | None:
     """The time since when the caller has the lease, None if another has it."""

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.db import lease
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import typed
@@ -38,9 +39,6 @@ _DEVICES = schema.DEVICES
 _HANDLES = schema.ATTACH_HANDLES
 
 _State = unit_state.UnitState
-
-#: The roles of what the guest has. The others are of a move that goes on.
-_ROLES = (arq_types.Role.ACTIVE, arq_types.Role.PORT)
 
 
 class DrainRow(TypedDict):
@@ -80,6 +78,9 @@ class HeldUnitRow(host_rows.HostState):
     has_failed: bool
 
 
+#: The name of the lease of the call that changes a server.
+CHANGING = 'changing {}'
+
 _SILENCE_S: sa.BindParameter[int] = sa.bindparam('silence_s', type_=sa.Integer)
 
 _HELD = (
@@ -106,6 +107,10 @@ _OF_SERVER = (
         _DEVICES.c.fault,
         _DEVICES.c.faulted_at,
         host_rows.is_silent(_SILENCE_S).label('is_silent'),
+        lease.is_held(
+            sa.bindparam('change', type_=sa.String),
+            sa.bindparam('change_s', type_=sa.Integer),
+        ).label('is_changed'),
         _HOSTS.c.reported_at,
         _HOSTS.c.drained_at,
         _HOSTS.c.drained_from,
@@ -115,7 +120,7 @@ _OF_SERVER = (
     .select_from(_HELD)
     .where(
         _IS_OF_SERVER,
-        sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role.in_(_ROLES)),
+        sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role.in_(arq_types.OF_GUEST)),
     )
     .order_by(_ARQS.c.created_at, _ARQS.c.id)
 )
@@ -138,7 +143,6 @@ _UNITS = (
 )
 
 
-@engine.retried
 def get(
     instance_uuid: str, project_id: str | None = None
 ) -> list[ServerArqRow]:
@@ -157,7 +161,6 @@ def get(
     return found
 
 
-@engine.retried
 def get_held(
     instance_uuid: str, project_id: str | None = None
 ) -> list[HeldUnitRow]:
@@ -173,6 +176,7 @@ def get_held(
     ]
 
 
+@engine.retried
 def _read(
     query: sa.Select[Any], instance_uuid: str, project_id: str | None
 ) -> list[sa.Row[Any]]:
@@ -182,6 +186,8 @@ def _read(
             {
                 'instance_uuid': instance_uuid,
                 'silence_s': CONF.nova_accel.host_silence_s,
+                'change': CHANGING.format(instance_uuid),
+                'change_s': CONF.long_rpc_timeout,
             },
         )
         return [row for row in found if project_id in (None, row.project_id)]
@@ -200,7 +206,7 @@ def _judged(row: sa.Row[Any]) -> ServerArqRow:
         'resource_class': row.resource_class,
         'state': row.state,
         'is_leaving': row.is_leaving,
-        'health': unit_health.VERDICTS[state],
+        'health': unit_health.verdict(state, row.is_changed),
         'since': {
             _State.HOST_SILENT: row.reported_at,
             _State.FAULTY: row.faulted_at,

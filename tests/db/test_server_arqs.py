@@ -23,6 +23,7 @@ from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import draining
 from nova_accel.db import host_arqs
+from nova_accel.db import lease
 from nova_accel.db import server_arqs
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
@@ -126,6 +127,17 @@ class TestGet(ServerTestCase):
         )
         [arq] = server_arqs.get(instance_uuid)
         self.assertEqual('Unknown', arq['state'])
+
+    def test_its_device_is_being_replaced(self) -> None:
+        instance_uuid = self.acquire().instance_uuid
+        for faults, health in (
+            ((), 'healthy'),
+            (((0, 'it fell off the bus'),), 'being replaced'),
+        ):
+            self.report(faults=faults)
+            with lease.alone(f'changing {instance_uuid}', 60, Exception()):
+                self.assertEqual(health, self.health(instance_uuid)[0])
+        self.assertEqual('failed', self.health(instance_uuid)[0])
 
     def test_a_disabled_device_works(self) -> None:
         instance_uuid = self.acquire().instance_uuid
@@ -243,8 +255,9 @@ class TestSince(base.DatabaseTestCase):
     def test_a_new_device(self) -> None:
         self.assertIsNotNone(self.faulted_at('hot'))
 
-    def test_only_a_change_costs_a_statement(self) -> None:
+    def test_only_a_change_costs_statements(self) -> None:
+        """One notes it, and one reads whom it concerns."""
         self.faulted_at('hot')
         same = self.statements(lambda: self.faulted_at('hotter'))
         other = self.statements(lambda: self.faulted_at(None))
-        self.assertEqual(len(same) + 1, len(other))
+        self.assertEqual(len(same) + 2, len(other))

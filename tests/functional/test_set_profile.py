@@ -12,14 +12,18 @@
 
 """Another device profile for a server that stays where it is."""
 
+import threading
+
 import fixtures
 from nova import context as nova_context
 from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api import client
 
 from functional import base
 from functional import test_publishing
 from nova_accel import exceptions
+from nova_accel.client import our_allocations
 from nova_accel.model.profiles import device_profile
 from nova_accel.virt.holding import changes
 
@@ -304,3 +308,97 @@ class TestInterrupted(SetTestCase):
             self.assert_has(server, 'two', (0, 'PCI'), (1, 'PCI'))
             self.set(server, 'qat')
             self.assert_has(server, 'qat', (0, 'PCI'))
+
+
+class TestStates(SetTestCase):
+    """What may be changed in which state, and what Nova does meanwhile."""
+
+    def act(self, server, action, status):
+        self.admin_api.post_server_action(server['id'], action)
+        return self._wait_for_state_change(server, status)
+
+    def test_states_that_forbid_it(self):
+        server = self.boot_with_profile('qat')
+        self.start_accelerated_compute('host2')
+        for action, status, back in (
+            ({'pause': None}, 'PAUSED', {'unpause': None}),
+            ({'suspend': None}, 'SUSPENDED', {'resume': None}),
+            ({'rescue': None}, 'RESCUE', {'unrescue': None}),
+            ({'migrate': None}, 'VERIFY_RESIZE', {'revertResize': None}),
+            ({'shelve': None}, 'SHELVED_OFFLOADED', {'unshelve': None}),
+        ):
+            self.act(server, action, status)
+            before = self.arqs(server)
+            for name in ('two', None):
+                self.set(server, name, 409)
+            self.assertEqual(before, self.arqs(server))
+            server = self.act(server, back, 'ACTIVE')
+            self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.assert_named(server, 'qat')
+
+    def during(self, meanwhile):
+        """Do something while a plain server is changed."""
+        server = self.boot_plain()
+        claim = our_allocations.claim
+
+        def claim_meanwhile(*arguments):
+            meanwhile(server)
+            claim(*arguments)
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.client.our_allocations.claim', claim_meanwhile
+        ):
+            self.accelerator.request(
+                'PUT',
+                f'/servers/{server["id"]}/accelerators',
+                json={'device_profile': 'qat'},
+            )
+        return server
+
+    def test_nova_changes_nothing_meanwhile(self):
+        refused = []
+
+        def act(server):
+            for action in (
+                {'os-stop': None},
+                {'reboot': {'type': 'HARD'}},
+                {'pause': None},
+                {'suspend': None},
+                {'rescue': None},
+                {'migrate': None},
+                {'shelve': None},
+                {'rebuild': {'imageRef': server['image']['id']}},
+                {'resize': {'flavorRef': self._create_flavor(memory_mb=65)}},
+            ):
+                error = self.assertRaises(
+                    client.OpenStackApiException,
+                    self.admin_api.post_server_action,
+                    server['id'],
+                    action,
+                )
+                refused.append(error.response.status_code)
+            refused.append(self.set(server, 'two', 409).status_code)
+
+        server = self.during(act)
+        self.assertEqual([409] * 10, refused)
+        self.assert_has(server, 'qat', (0, 'PCI'))
+
+    def test_it_is_deleted_meanwhile(self):
+        threads = []
+
+        def delete(server):
+            # It waits for the host, which waits for the change to end.
+            threads.append(
+                threading.Thread(
+                    target=self.api.delete_server, args=(server['id'],)
+                )
+            )
+            threads[0].start()
+            self._wait_for_server_parameter(
+                server, {'OS-EXT-STS:task_state': 'deleting'}
+            )
+
+        server = self.during(delete)
+        threads[0].join()
+        self._wait_until_deleted(server)
+        self.assert_nothing_left()

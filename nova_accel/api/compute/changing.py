@@ -20,6 +20,7 @@ from nova_accel import exceptions
 from nova_accel.api.compute import programming
 from nova_accel.api.compute import waiting
 from nova_accel.db import lease
+from nova_accel.db import server_arqs
 
 CONF = conf.CONF
 
@@ -34,7 +35,7 @@ def alone(instance_uuid: str) -> Iterator[None]:
     text = 'is being changed by another call: try again when that has ended'
     with (
         lease.alone(
-            f'changing {instance_uuid}',
+            server_arqs.CHANGING.format(instance_uuid),
             CONF.long_rpc_timeout + programming.AROUND_S,
             exceptions.Conflict(
                 f'server {instance_uuid} {text}', public=f'the server {text}'

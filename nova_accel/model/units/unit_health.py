@@ -26,6 +26,7 @@ class Health(enum.StrEnum):
 
     HEALTHY = 'healthy'
     FAILED = 'failed'
+    BEING_REPLACED = 'being replaced'
     UNKNOWN = 'unknown'
 
 
@@ -49,3 +50,14 @@ VERDICTS: Mapping[_State, Verdict] = {
     _State.GONE: Verdict(Health.FAILED, 'the device is no longer there'),
     _State.FREE: Verdict(Health.HEALTHY),
 }
+
+
+def verdict(state: _State, is_changed: bool = False) -> Verdict:
+    """The health of a unit that is in use.
+
+    :param is_changed: whether the devices of its server are being changed
+    """
+    found = VERDICTS[state]
+    if is_changed and found.health is Health.FAILED:
+        return Verdict(Health.BEING_REPLACED, found.reason)
+    return found

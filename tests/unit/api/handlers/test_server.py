@@ -11,15 +11,18 @@
 # under the License.
 
 import json
+import random
 import threading
 from typing import Any
 
 import fixtures
+import hypothesis
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.api import routes
 from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from unit.api import base
 from unit.api.compute import test_profile_setting
 from unit.api.compute import test_replacing
@@ -318,3 +321,64 @@ class SetProfileTest(test_profile_setting.ProfileSettingTestCase):
                 {'device_profile': None},
                 version='2.5',
             )
+
+
+class OthersTest(test_profile_setting.ProfileSettingTestCase):
+    """No caller of another project reaches a server, whatever is asked."""
+
+    #: With the long search of hypothesis, more.
+    CALLS = 10_000 if hypothesis.settings().max_examples > 1000 else 500
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.arq = self.create_arq()
+        self.bind(self.arq)
+
+    def state(self) -> list[Any]:
+        """All that a call could change."""
+        with engine.reader() as connection:
+            return [
+                self.nova.extra_specs(base.INSTANCE),
+                self.host.profiles,
+                self.host.replaced,
+                *(
+                    list(connection.execute(sa.select(table)))
+                    for table in (schema.ARQS, schema.LEASES)
+                ),
+            ]
+
+    def test_many_calls(self) -> None:
+        choice = random.Random(1)
+        servers = [f'/servers/{uuid}' for uuid in (base.INSTANCE, self.arq)]
+        calls: list[tuple[str, str, list[Any]]] = [
+            ('GET', '/accelerators', [None]),
+            (
+                'PUT',
+                '/accelerators',
+                [{'device_profile': name} for name in (None, 'profile', 'x')],
+            ),
+            (
+                'POST',
+                '/accelerators/replace',
+                [{}, {'arq': self.arq}, {'arq': base.NOBODY}],
+            ),
+        ]
+        before = self.state()
+        statuses = set()
+        for _call in range(self.CALLS):
+            method, path, bodies = choice.choice(calls)
+            answer = self.call(
+                method,
+                choice.choice(servers) + path,
+                choice.choice(bodies),
+                # Nova's services reach all projects.
+                roles=choice.choice(
+                    [(), base.READER, base.MEMBER, base.MANAGER]
+                ),
+                project=choice.choice([base.OTHER_PROJECT, base.NOBODY, '']),
+                version='2.5',
+            )
+            statuses.add(answer.status_int)
+            self.assertNotIn(base.HOSTNAME, answer.text)
+        self.assertEqual({403, 404}, statuses)
+        self.assertEqual(before, self.state())

@@ -17,15 +17,21 @@ from crash import board_cloud
 from crash import effects
 from crash import test_points
 
-#: Live migration moves no whole GPU, and no other service has partitions.
 #: The effects by which a guest gets its devices.
 _LAST = (
     'guest createWithFlags of Domain',
     'guest attachDeviceFlags of Domain',
 )
 
+#: Live migration moves no whole GPU, and no other service has partitions. What
+#: is joined changes only while no guest runs.
 _NOT_OF_BOARDS = (
     'live_migration',
+    'replace',
+    'set_another',
+    'set_more',
+    'set_on_a_plain_server',
+    'unset',
     'resize_to_more_devices',
     'take_over',
     'hard_reboot_of_what_was_taken_over',

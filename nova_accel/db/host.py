@@ -17,11 +17,13 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
 from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import draining
+from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import inventory
@@ -41,6 +43,19 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 _DIGEST_LENGTH = 255
+
+
+class Reported(NamedTuple):
+    """What follows from a report.
+
+    :ivar orders: those of the host. None if further parts are to come, and
+        None if the orders and the digest are unchanged, by one statement
+    :ivar turned: what guests have of the devices that have just failed, or
+        that just work again
+    """
+
+    orders: host_orders.Orders | None
+    turned: Sequence[arq_rows.JudgedRow] = ()
 
 
 class HostRow(host_rows.HostState):
@@ -81,7 +96,7 @@ def report(
     part: int | None = None,
     others: Collection[str] | None = None,
     findings: Sequence[Mapping[str, Any]] = (),
-) -> host_orders.Orders | None:
+) -> Reported:
     """Note what devices a host has, and tell it what to do.
 
     A drain of the host that is due begins.
@@ -98,8 +113,6 @@ def report(
     :param findings: with devices, what the host has found wrong, in the form
         of :meth:`nova_accel.model.finding.Finding.to_dict`. A report in parts
         has them in its last one
-    :returns: the orders. None if further parts are to come, and None if the
-        orders and the digest are unchanged, by one statement
     :raises NotFound: the devices have changed, and are not given
     :raises Conflict: the compute node, or something of the devices, is another
         host's; or the parts before are not known, so that the host has to
@@ -117,21 +130,27 @@ def report(
             if seen and _note_unchanged(
                 connection, hostname, facts | seen, ~host_rows.IS_DUE
             ):
-                return None
+                return Reported(None)
             if _note_unchanged(connection, hostname, facts):
-                return _orders(connection, hostname)
+                return Reported(_orders(connection, hostname))
         if devices is None:
             raise exceptions.NotFound(
                 f'Host {hostname} has not reported devices with the digest '
                 f'{digest}'
             )
-        is_whole = _put_part(
-            connection, hostname, facts, devices, part, others
+        is_last = part is None or others is not None
+        turned = _put_part(
+            connection,
+            hostname,
+            facts,
+            devices,
+            part,
+            others or () if is_last else None,
         )
-        if not is_whole:
-            return None
+        if not is_last:
+            return Reported(None, turned)
         finding_rows.replace(connection, hostname, findings)
-        return _orders(connection, hostname)
+        return Reported(_orders(connection, hostname), turned)
 
 
 def _orders(connection: sa.Connection, hostname: str) -> host_orders.Orders:
@@ -167,20 +186,17 @@ def _put_part(
     devices: Sequence[Mapping[str, Any]],
     part: int | None,
     others: Collection[str] | None,
-) -> bool:
+) -> list[arq_rows.JudgedRow]:
     """Write a part of a report, or a whole one. See :func:`report`.
 
     :param facts: the columns that the host states
-    :returns: whether the report is whole now
+    :param others: as for :func:`.inventory.replace`, which says what is
+        returned, too
     """
-    is_last = part is None or others is not None
-    _put_host(connection, hostname, facts, part, is_last)
+    _put_host(connection, hostname, facts, part, is_last=others is not None)
     wanted = reported_rows.rows(hostname, devices)
     other_hosts.check(connection, hostname, facts['node_uuid'], wanted)
-    inventory.replace(
-        connection, hostname, wanted, others or () if is_last else None
-    )
-    return is_last
+    return inventory.replace(connection, hostname, wanted, others)
 
 
 def _put_host(

@@ -133,6 +133,10 @@ class Role(enum.StrEnum):
     PORT = 'port'
 
 
+#: The roles of what the guest has. The others are of a move that goes on.
+OF_GUEST = (Role.ACTIVE, Role.PORT)
+
+
 @dataclasses.dataclass(frozen=True)
 class Arq:
     """A bound accelerator request, as a compute host sees it.

@@ -172,6 +172,10 @@ class SimulatedHost:
 
         :returns: the orders for the host, None if nothing is new
         """
+        return self.tell(orders_seen).orders
+
+    def tell(self, orders_seen: int | None = None) -> host.Reported:
+        """As :meth:`report`, with all that follows from it."""
         return host.report(
             self.hostname,
             self.node_uuid,

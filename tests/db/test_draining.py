@@ -329,7 +329,7 @@ class TestAnnounced(DrainingTestCase):
             row['report_digest'],
             orders_seen=0,
             contract=row['contract'],
-        )
+        ).orders
         assert told is not None
         self.assertEqual(3, len(told.disabled))
         self.assert_drained()

@@ -12,6 +12,7 @@
 
 import dataclasses
 import datetime
+import functools
 from typing import Any
 
 import fixtures
@@ -20,6 +21,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import client_arqs
 from nova_accel.db import draining
 from nova_accel.db import host
 from nova_accel.db import host_arqs
@@ -156,6 +158,117 @@ class TestReport(base.DatabaseTestCase):
         )
         self.assertEqual(5, len(self.rows(schema.DEVICES)))
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())
+
+
+class TestTurned(base.DatabaseTestCase):
+    """Whose devices have just failed, or just work again."""
+
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = reports.SimulatedHost(regions=(1, 2))
+        self.host.report()
+        self.make_profile()
+
+    def turned(self, *faults: int, **fields: Any) -> list[tuple[str, bool]]:
+        """The server and whether it has failed, of each ARQ."""
+        told = dataclasses.replace(
+            self.host, faults=tuple((bus, 'hot') for bus in faults), **fields
+        ).tell()
+        return [
+            (arq['instance_uuid'], arq['has_failed']) for arq in told.turned
+        ]
+
+    def hold(self, *where: int, **fields: Any) -> str:
+        """The server that has a region."""
+        request = self.request(self.host.allocated(*where), **fields)
+        host_arqs.acquire(request)
+        return request.instance_uuid
+
+    def test_each_change_is_told_once(self) -> None:
+        first = self.hold(0)
+        others = [self.hold(1, number) for number in range(2)]
+        for faults, expected in (
+            ((), []),
+            ((0,), [(first, True)]),
+            ((0,), []),
+            ((1,), [(first, False), *((uuid, True) for uuid in others)]),
+            ((0, 1), [(first, True)]),
+            ((), [(uuid, False) for uuid in (first, *others)]),
+            ((), []),
+        ):
+            self.assertEqual(expected, self.turned(*faults))
+
+    def test_other_words_of_a_fault(self) -> None:
+        self.hold(0)
+        self.turned(0)
+        told = dataclasses.replace(self.host, faults=((0, 'hotter'),)).tell()
+        self.assertEqual([], told.turned)
+
+    def test_what_guests_have(self) -> None:
+        """And no one else: neither hosts that move them, nor Nova alone."""
+        roles = ('active', 'port', 'old', 'incoming')
+        host_ = self.host = reports.SimulatedHost(regions=(5,))
+        host_.report()
+        uuids = [
+            self.hold(0, number, role=role)
+            for number, role in enumerate(roles)
+        ]
+        [arq] = self.make_arqs(1)
+        client_arqs.bind({arq: self.place(host_.rp_uuid(0, 4))})
+        self.make_arqs(1)
+        self.assertEqual([(uuid, True) for uuid in uuids[:2]], self.turned(0))
+
+    def test_a_unit_that_is_gone_does_not_work_again(self) -> None:
+        stays, goes = (self.hold(1, number) for number in range(2))
+        both = [(stays, True), (goes, True)]
+        self.assertEqual(both, self.turned(1, regions=(1, 1)))
+        self.assertEqual([(stays, False)], self.turned(regions=(1, 1)))
+        self.assertEqual(both, self.turned(1))
+
+    def test_a_report_in_parts(self) -> None:
+        uuids = [self.hold(bus) for bus in range(2)]
+        broken = dataclasses.replace(self.host, faults=((0, 'a'), (1, 'b')))
+        devices = broken.reported()
+        for number, others in enumerate((None, [devices[0]['uuid']])):
+            told = host.report(
+                broken.hostname,
+                broken.node_uuid,
+                broken.service_host,
+                devices[number : number + 1],
+                'parts',
+                part=number,
+                others=others,
+            )
+            self.assertEqual(
+                [uuids[number]], [arq['instance_uuid'] for arq in told.turned]
+            )
+
+    def test_statements(self) -> None:
+        """One more for any number of devices, and none without a change."""
+        self.host = reports.SimulatedHost(regions=(1,) * 9)
+        self.host.report()
+        for bus in range(8):
+            self.hold(bus)
+        counts = [
+            len(self.statements(functools.partial(self.turned, *buses)))
+            for buses in ((8,), (0, 1, 2, 3, 4, 5, 6, 7), ())
+        ]
+        self.assertEqual(counts[:1] * 3, counts)
+        self.turned(1)
+        unchanged = self.statements(lambda: self.turned(1, numa_node=1))
+        self.assertEqual(counts[0] - 2, len(unchanged))
+        self.assertEqual(
+            1,
+            len(
+                [
+                    statement
+                    for statement in self.statements(self.turned)
+                    if 'AS has_failed' in statement
+                ]
+            ),
+        )
 
 
 class TestForget(base.DatabaseTestCase):

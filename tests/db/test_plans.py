@@ -13,6 +13,7 @@
 """How the databases find the rows of one server among those of all others."""
 
 from collections.abc import Callable
+import dataclasses
 import datetime
 import re
 from typing import Any
@@ -94,6 +95,7 @@ class TestPlans(base.DatabaseTestCase):
             host_arqs.acquire(request)
             host_arqs.get(*request.key)
             host_arqs.get_of_host(self.host.hostname)
+            dataclasses.replace(self.host, faults=((0, 'hot'),)).report()
             host_arqs.release(*request.key, request.attempt)
 
         self.check(novas_cyborg_client)

@@ -219,6 +219,13 @@ class LifeTestCase(base.DatabaseTestCase):
                 lambda: held.append(host_arqs.acquire(request)[0]['uuid']),
             ),
             ('add', add),
+            (
+                'devices fail',
+                dataclasses.replace(
+                    self.host, faults=((0, 'hot'), (1, 'dead'))
+                ).report,
+            ),
+            ('devices work again', self.host.report),
             ('hold on to what has failed', lambda: keep(3, held[:1])),
             ('give back what has failed', lambda: keep(4)),
             (

@@ -166,13 +166,35 @@ class TestHealth(test_publishing.PublishingTestCase):
         )
         self.assertIsNotNone(arq['since'])
         self.assertEqual([arq], self.guest_reads(server))
+        self.assert_told(server, 'accelerator_failed')
         for secret in ('host1', 'host9', '0000:'):
             self.assertNotIn(secret, json.dumps(arq))
         fake_fpga.FakeFpgaDriver.faults.clear()
         self.update()
         [arq] = self.owner_reads(server)
         self.assertEqual(('healthy', None), (arq['health'], arq['since']))
+        self.assert_told(server, 'accelerator_failed', 'accelerator_recovered')
         self.delete(server)
+
+    def assert_told(self, server, *names):
+        """The owner reads these actions, and that they have ended."""
+        api = self.api_fixture.api
+        path = f'/servers/{server["id"]}/os-instance-actions'
+
+        def check():
+            api.microversion = self.microversion
+            first, *actions = reversed(
+                api.api_get(path).body['instanceActions']
+            )
+            self.assertEqual(
+                ('create', *names),
+                (first['action'], *(each['action'] for each in actions)),
+            )
+            for action in actions:
+                self.assertIsNotNone(action['updated_at'])
+                self.assertIsNone(action['message'])
+
+        self._wait_for_assert(check)
 
     def owner_reads(self, server):
         return self.demo_accelerator.get(

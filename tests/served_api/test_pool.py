@@ -213,6 +213,7 @@ class TestPool(PoolTestCase):
         )
         self.ok('DELETE', f'{path}/{base.NOBODY}?arqs={arqs[1]}')
         self.server(active)
+        self.failure()
         self.ok('DELETE', f'{active}?attempt=3')
         path = '/accelerator_requests'
         for name in ('/', '?arqs='):
@@ -247,6 +248,20 @@ class TestPool(PoolTestCase):
             '/vendordata',
             {'instance-id': base.INSTANCE, 'project-id': base.PROJECT},
         )
+
+    def failure(self) -> None:
+        """Nova is told, which knows no such server."""
+        report = base.report()
+        for digest, fault in (('broken', 'it is hot'), ('works', None)):
+            report['digest'] = digest
+            report['devices'][0]['fault'] = fault
+            self.ok('PUT', f'/hosts/{base.HOSTNAME}', report)
+        told = f'accelerator_recovered is not noted of servers {base.INSTANCE}'
+        until = time.monotonic() + 30
+        while told not in self.pool.log.read_text():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.1)
+        self.assertIn(f'{told}: Nova does not have', self.pool.log.read_text())
 
     def fleet(self) -> None:
         [host] = self.ok('GET', '/topology')['topology']

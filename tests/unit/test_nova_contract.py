@@ -378,12 +378,20 @@ SIGNATURES = {
     'api/compute/bound_event.py': {
         'nova.compute.api:API.external_instance_event':
             'self api_context instances events',
+    },
+    'api/compute/cell_instances.py': {
         'nova.context:target_cell': 'context cell_mapping',
         'nova.objects.instance_mapping:InstanceMappingList'
         '.get_by_instance_uuids': 'context uuids',
         'nova.objects.instance:InstanceList.get_by_filters':
             'context filters sort_key sort_dir limit marker expected_attrs '
             'use_slave sort_keys sort_dirs',
+    },
+    'api/compute/server_action.py': {
+        'nova.objects.instance_action:InstanceAction.action_start':
+            'context instance_uuid action_name want_result',
+        'nova.objects.instance_action:InstanceAction.action_finish':
+            'context instance_uuid want_result',
     },
     'api/http/caller.py': {
         'nova.context:RequestContext.__init__':

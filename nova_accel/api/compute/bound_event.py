@@ -23,17 +23,15 @@ The event goes the way of Nova's own ``POST /os-server-external-events``, but
 in process: a nova-api that called itself over HTTP could wait for itself.
 """
 
-import collections
 from collections.abc import Iterable
 from collections.abc import Mapping
-from typing import Any
 
 from nova import context as nova_context
 from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
-from nova_accel.api.compute import nova_setup
+from nova_accel.api.compute import cell_instances
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 
@@ -68,13 +66,13 @@ def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
 
 
 def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
-    nova_setup.ensure()
-    objects.register_all()
     context = nova_context.get_admin_context()
     instances = {
         instance.uuid: instance
-        for instance in _instances(
-            context, {arq['instance_uuid'] for arq in arqs}
+        for instance in cell_instances.read(
+            context,
+            {arq['instance_uuid'] for arq in arqs},
+            'migration_context',
         )
         if instance.host
     }
@@ -93,29 +91,3 @@ def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
         compute_api.API().external_instance_event(
             context, list(instances.values()), events
         )
-
-
-def _instances(
-    context: nova_context.RequestContext, uuids: Iterable[str]
-) -> 'list[objects.Instance]':
-    """The instances that exist, each in the context of its cell."""
-    mappings = objects.InstanceMappingList.get_by_instance_uuids(
-        context, list(uuids)
-    )
-    cells: dict[str, Any] = {}
-    uuids_of: dict[str, list[str]] = collections.defaultdict(list)
-    for mapping in mappings:
-        if mapping.cell_mapping is not None:
-            cells[mapping.cell_mapping.uuid] = mapping.cell_mapping
-            uuids_of[mapping.cell_mapping.uuid].append(mapping.instance_uuid)
-    found = []
-    for uuid, cell in cells.items():
-        with nova_context.target_cell(context, cell) as cell_context:
-            found.extend(
-                objects.InstanceList.get_by_filters(
-                    cell_context,
-                    {'uuid': uuids_of[uuid], 'deleted': False},
-                    expected_attrs=['migration_context'],
-                )
-            )
-    return found

@@ -16,6 +16,7 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel.api.compute import region_stocking
+from nova_accel.api.handlers import owner_news
 from nova_accel.api.http import request
 from nova_accel.api.notifications import programming_notification
 from nova_accel.db import cleaning_results
@@ -28,13 +29,13 @@ from nova_accel.model.fpga import programming_record
 
 
 def report(req: webob.Request) -> webob.Response:
-    request.authorize(req)
+    context = request.authorize(req)
     hostname = request.path_hostname(req)
     body = request.json_body(req)
     hardware.check_derived(
         hostname, body['node_uuid'], body.get('devices', ())
     )
-    orders = host_db.report(
+    orders, turned = host_db.report(
         hostname=hostname,
         node_uuid=body['node_uuid'],
         service_host=body['service_host'],
@@ -47,6 +48,7 @@ def report(req: webob.Request) -> webob.Response:
         others=body.get('others'),
         findings=body.get('findings', ()),
     )
+    owner_news.tell(context, turned)
     region_stocking.order()
     if orders is None:
         return webob.Response(status=204, content_type=None)

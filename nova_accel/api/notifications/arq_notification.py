@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Notifications of ARQs that are bound and unbound.
+"""Notifications of ARQs: they are bound and unbound, and their devices fail.
 
 Each context manager surrounds one change of the database. It notifies of the
 start before the change, and of the end after the commit. The ARQs are read
@@ -36,6 +36,8 @@ from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import fence
 from nova_accel.model import arq_types
+from nova_accel.model.units import unit_health
+from nova_accel.model.units import unit_state
 
 LOG = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ Arqs = list[arq_rows.ArqRow]
 
 _BIND = 'accelerator_request.bind'
 _UNBIND = 'accelerator_request.unbind'
+_FAIL = 'accelerator_request.fail'
+_RECOVER = 'accelerator_request.recover'
 
 #: The fields that all ARQs of one notification share.
 _PLACE = ('instance_uuid', 'hostname', 'role', 'project_id')
@@ -60,7 +64,7 @@ class _Change:
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
 
-    def send(self, phase: notifier.Phase, fault: object = None) -> None:
+    def send(self, phase: notifier.Phase | None, fault: object = None) -> None:
         from nova_accel.api.notifications import payloads
 
         notifier.emit(
@@ -211,6 +215,28 @@ def unbinding(
         raise
     for change in changes:
         change.send_end()
+
+
+def of_health(
+    context: caller.Caller, arqs: Sequence[arq_rows.JudgedRow]
+) -> None:
+    """Notify of ARQs whose devices have failed, or work again.
+
+    The words of the host are for administrators alone.
+    """
+    if not notifier.is_enabled():
+        return
+    failed = unit_health.VERDICTS[unit_state.UnitState.FAULTY].reason
+    for action, has_failed, fault in (
+        (_FAIL, True, failed),
+        (_RECOVER, False, None),
+    ):
+        for change in _changes(
+            context,
+            action,
+            (arq for arq in arqs if arq['has_failed'] is has_failed),
+        ):
+            change.send(None, fault)
 
 
 @contextlib.contextmanager

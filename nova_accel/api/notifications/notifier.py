@@ -63,12 +63,13 @@ def is_format_sent() -> bool:
 def emit(
     context: caller.Caller,
     action: str,
-    phase: Phase,
+    phase: Phase | None,
     payload: 'Callable[[], payloads.Payload]',
 ) -> None:
     """Send a notification; a failure is logged and does not fail the request.
 
     :param action: such as ``accelerator_request.bind``
+    :param phase: None for what has no length
     :param payload: makes the payload; not called if nothing is sent
     """
     if not is_enabled():
@@ -77,7 +78,7 @@ def emit(
 
     from nova_accel.api.notifications import payloads
 
-    event_type = f'{action}.{phase}'
+    event_type = f'{action}.{phase}' if phase else action
     try:
         notifier = rpc.get_versioned_notifier(f'nova-api:{CONF.host}')
         send = notifier.error if phase is Phase.ERROR else notifier.info

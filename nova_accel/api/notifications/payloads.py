@@ -57,7 +57,7 @@ class AcceleratorRequestPayload(Payload):
 
 @base.VersionedObjectRegistry.register_if(False)
 class AcceleratorRequestActionPayload(Payload):
-    """The ARQs that an instance gets on a host, or gives back."""
+    """The ARQs that an instance gets, gives back, or whose devices fail."""
 
     VERSION = '1.0'
 

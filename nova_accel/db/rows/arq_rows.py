@@ -45,6 +45,8 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import handle_stock
 
 _TABLE = schema.ARQS
+_DEVICES = schema.DEVICES
+_DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _HOSTS = schema.HOSTS
 
@@ -82,6 +84,12 @@ class BoundArqRow(ArqFacts):
 
     hostname: str
     instance_uuid: str
+
+
+class JudgedRow(BoundArqRow):
+    """An ARQ whose unit a guest has, and whether its device has failed."""
+
+    has_failed: bool
 
 
 class UnadoptedRow(TypedDict):
@@ -250,6 +258,32 @@ def read_bound(
     """
     return _read(
         connection, BoundArqRow, _TABLE.c.state, (), where, paging.ALL
+    )
+
+
+def read_judged(
+    connection: sa.Connection, hostname: str, device_uuids: Collection[str]
+) -> list[JudgedRow]:
+    """The ARQs whose units of a host's devices guests have, oldest first.
+
+    A unit that is gone does not work again with its device. It is left out.
+    """
+    has_failed = _DEVICES.c.fault.is_not(None)
+    return _rows(
+        connection,
+        JudgedRow,
+        _selected(_TABLE.c.state)
+        .add_columns(has_failed.label('has_failed'))
+        .join(_DEPLOYABLES, _DEPLOYABLES.c.uuid == _HANDLES.c.deployable_uuid)
+        .join(_DEVICES, _DEVICES.c.uuid == _DEPLOYABLES.c.device_uuid)
+        .where(
+            _TABLE.c.hostname == hostname,
+            _DEVICES.c.uuid.in_(list(device_uuids)),
+            _TABLE.c.instance_uuid.is_not(None),
+            _TABLE.c.role.in_(arq_types.OF_GUEST),
+            sa.or_(_HANDLES.c.present, has_failed),
+        )
+        .order_by(_TABLE.c.created_at, _TABLE.c.id),
     )
 
 

@@ -26,6 +26,7 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
@@ -52,7 +53,7 @@ def replace(
     hostname: str,
     wanted: Mapping[sa.Table, reported_rows.Rows],
     others: Collection[str] | None = (),
-) -> None:
+) -> list[arq_rows.JudgedRow]:
     """Make the rows of a locked host match its report.
 
     A row that the report lacks is kept while it is needed. That is so for a
@@ -64,12 +65,16 @@ def replace(
     :param wanted: the rows of the report, of which none is another host's
     :param others: the uuids of further devices, which stay as they are; None
         if all others do
+    :returns: what guests have of the devices that have just failed, or that
+        just work again; if there are such devices, by one more statement
     :raises Conflict: one of the others is not known
     """
     present = _present(connection, hostname, wanted, others)
     known = {table: present[table] | wanted[table] for table in wanted}
     _leave(present, others or ())
-    _put_devices(connection, hostname, wanted[_DEVICES], present[_DEVICES])
+    turned = _put_devices(
+        connection, hostname, wanted[_DEVICES], present[_DEVICES]
+    )
     _put(
         connection,
         _DEPLOYABLES,
@@ -86,6 +91,9 @@ def replace(
         connection, hostname, known, wanted, present, gone, others is None
     )
     _remove(connection, {table: list(gone[table]) for table in gone})
+    if not turned:
+        return []
+    return arq_rows.read_judged(connection, hostname, turned)
 
 
 def _give_to_heirs(
@@ -128,7 +136,8 @@ def _put_devices(
     hostname: str,
     wanted: reported_rows.Rows,
     present: reported_rows.Rows,
-) -> None:
+) -> list[str]:
+    """See :func:`_note_faults`."""
     at = schema.now()
     new = _status_of_new(connection, hostname, wanted.keys() - present.keys())
     _put(
@@ -139,15 +148,18 @@ def _put_devices(
         {**new, 'created_at': at},
         {'updated_at': at},
     )
-    _note_faults(connection, wanted, present)
+    return _note_faults(connection, wanted, present)
 
 
 def _note_faults(
     connection: sa.Connection,
     wanted: reported_rows.Rows,
     present: reported_rows.Rows,
-) -> None:
-    """Note when devices became faulty, and forget it of those that work."""
+) -> list[str]:
+    """Note when devices became faulty, and forget it of those that work.
+
+    :returns: their uuids
+    """
     before, now = (
         {uuid for uuid, row in rows.items() if row['fault'] is not None}
         for rows in (present, wanted)
@@ -163,6 +175,7 @@ def _note_faults(
                 )
             )
         )
+    return turned
 
 
 def _status_of_new(

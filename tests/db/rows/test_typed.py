@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import datetime
 import types
 import typing
@@ -111,6 +112,11 @@ class TestRow(base.DatabaseTestCase):
                 arq_rows.UnadoptedRow,
                 *arq_rows.lock_unadopted(connection, request.instance_uuid),
             )
+
+    def test_turned(self) -> None:
+        host_arqs.acquire(self.request())
+        broken = dataclasses.replace(self.host, faults=((0, 'hot'),))
+        self.check(arq_rows.JudgedRow, *broken.tell().turned)
 
     def test_inventory(self) -> None:
         # No one knows who had them before, so they are unclean.

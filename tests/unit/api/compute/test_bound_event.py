@@ -27,6 +27,8 @@ class Nova(fixtures.Fixture):
     """Instances in cells, and the computes that events go to.
 
     :ivar events: host -> what it has got: instance uuid, name, status, tag
+    :ivar actions: instance uuid, number of its cell and name of each action
+        that has begun and ended
     :ivar lookups: how often a database was asked
     """
 
@@ -39,6 +41,8 @@ class Nova(fixtures.Fixture):
             for number in range(2)
         ]
         self._instances = {}
+        self._begun = {}
+        self.actions = []
         self.events = collections.defaultdict(list)
         self.lookups = 0
 
@@ -49,6 +53,8 @@ class Nova(fixtures.Fixture):
                 self._mappings,
             ),
             ('nova.objects.InstanceList.get_by_filters', self._find),
+            ('nova.objects.InstanceAction.action_start', self._start),
+            ('nova.objects.InstanceAction.action_finish', self._finish),
             ('nova.context.set_target_cell', self._target),
             ('nova.compute.api.API', lambda: self),
             ('nova_accel.api.compute.nova_setup.ensure', lambda: None),
@@ -88,6 +94,21 @@ class Nova(fixtures.Fixture):
             and cell.uuid == context.cell_uuid
             and uuid in filters['uuid']
         ]
+
+    def _start(self, context, uuid, name, want_result):
+        key = uuid, context.request_id
+        if key in self._begun:
+            raise ValueError('Nova could not tell which of them ends')
+        self._begun[key] = name
+
+    def _finish(self, context, uuid, want_result):
+        name = self._begun[uuid, context.request_id]
+        [cell] = [
+            number
+            for number, cell in enumerate(self._cells)
+            if cell.uuid == context.cell_uuid
+        ]
+        self.actions.append((uuid, cell, name))
 
     def external_instance_event(self, context, instances, events):
         """As of Nova's compute API; each instance knows its cell."""

@@ -18,7 +18,9 @@ import fixtures
 from nova_accel.db.sql import schema
 from unit import notifications
 from unit.api import base
+from unit.api.compute import test_bound_event
 from unit.api.handlers import test_binding
+from unit.api.handlers import test_owner_news
 
 _PATH = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
 _ACTIVE = f'{_PATH}/active'
@@ -92,6 +94,20 @@ class SamplesTest(ArqNotificationTestCase):
         self.assert_samples(*_BIND)
         self.ok('DELETE', f'{_ACTIVE}?attempt=1', roles=base.SERVICE)
         self.assert_samples(*_UNBIND)
+
+    def test_fail_and_recover(self) -> None:
+        self.useFixture(test_owner_news.ToldAtOnce())
+        self.useFixture(test_bound_event.Nova())
+        self.acquire()
+        self.sent.pop()
+        for fault, event_type in (('hot', 'fail'), (None, 'recover')):
+            report = base.report(functions=1)
+            report['devices'][0]['fault'] = fault
+            report['digest'] = event_type
+            self.ok(
+                'PUT', f'/hosts/{base.HOSTNAME}', report, roles=base.SERVICE
+            )
+            self.assert_samples(f'accelerator_request.{event_type}')
 
     def test_bind_error(self) -> None:
         arqs = [self.create_arq(), self.create_arq()]

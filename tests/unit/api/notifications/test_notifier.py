@@ -32,7 +32,7 @@ class EmitTest(base.ConfiguredTestCase):
     def emit(
         self,
         payload: Callable[[], payloads.Payload] = _unwanted,
-        phase: notifier.Phase = notifier.Phase.START,
+        phase: notifier.Phase | None = notifier.Phase.START,
     ) -> None:
         notifier.emit(base.a_caller(), 'thing.act', phase, payload)
 
@@ -62,13 +62,14 @@ class EmitTest(base.ConfiguredTestCase):
             with notifications.Notifications(
                 'test', notification_format=format_
             ) as sent:
-                for phase in notifier.Phase:
+                for phase in (*notifier.Phase, None):
                     self.emit(payloads.Payload, phase)
                 self.assertEqual(
                     [
                         ('thing.act.start', 'INFO'),
                         ('thing.act.end', 'INFO'),
                         ('thing.act.error', 'ERROR'),
+                        ('thing.act', 'INFO'),
                     ],
                     [
                         (message['event_type'], message['priority'])

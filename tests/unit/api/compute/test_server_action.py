@@ -69,9 +69,11 @@ class TestAdd(testtools.TestCase):
                 OSError('no\nroute'),
                 KeyError(),
             ):
-                with fixtures.MockPatch(
-                    f'nova.objects.{broken}', side_effect=fault
-                ):
+
+                def fail(*_args, fault=fault, **_kwargs):
+                    raise fault
+
+                with fixtures.MonkeyPatch(f'nova.objects.{broken}', fail):
                     server_action.add('act', uuids)
         self.assertEqual(12, self.log.output.count('\n'))
         for part in (*uuids, 'no\\nroute', ': KeyError'):

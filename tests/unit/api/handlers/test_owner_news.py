@@ -145,9 +145,12 @@ class TellTest(OwnerNewsTestCase):
     def test_nova_is_away(self) -> None:
         """The report is taken, and the notifications are sent."""
         sent = self.useFixture(notifications.Notifications('test'))
-        with fixtures.MockPatch(
-            'nova.objects.InstanceMappingList.get_by_instance_uuids',
-            side_effect=OSError('away'),
+
+        def fail(*_args: Any) -> None:
+            raise OSError('away')
+
+        with fixtures.MonkeyPatch(
+            'nova.objects.InstanceMappingList.get_by_instance_uuids', fail
         ):
             self.report(_SECRET)
         self.assertIn('away', self.log.output)

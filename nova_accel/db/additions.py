@@ -13,7 +13,7 @@
 """New ARQs beside those of a binding, which may have none.
 
 The host gives back what it does not keep by
-:func:`nova_accel.db.host_arqs.adopt`, once its guest has the new devices.
+:func:`nova_accel.db.adoption.adopt`, once its guest has the new devices.
 """
 
 import collections

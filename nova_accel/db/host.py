@@ -23,10 +23,10 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import draining
-from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import finding_rows
 from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import inventory
+from nova_accel.db.rows import judged_arqs
 from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import other_hosts
 from nova_accel.db.rows import reported_rows
@@ -46,7 +46,7 @@ _DIGEST_LENGTH = 255
 
 
 class Reported(NamedTuple):
-    """What follows from a report.
+    """The consequences of a report.
 
     :ivar orders: those of the host. None if further parts are to come, and
         None if the orders and the digest are unchanged, by one statement
@@ -55,7 +55,7 @@ class Reported(NamedTuple):
     """
 
     orders: host_orders.Orders | None
-    turned: Sequence[arq_rows.JudgedRow] = ()
+    turned: Sequence[judged_arqs.JudgedRow] = ()
 
 
 class HostRow(host_rows.HostState):
@@ -66,7 +66,7 @@ class HostRow(host_rows.HostState):
 
 
 class CalledRow(host_rows.HostState):
-    """What a call to a host needs to know of it."""
+    """A host as a call to it needs to know it."""
 
     service_host: str
     contract: int
@@ -186,7 +186,7 @@ def _put_part(
     devices: Sequence[Mapping[str, Any]],
     part: int | None,
     others: Collection[str] | None,
-) -> list[arq_rows.JudgedRow]:
+) -> list[judged_arqs.JudgedRow]:
     """Write a part of a report, or a whole one. See :func:`report`.
 
     :param facts: the columns that the host states

@@ -21,6 +21,7 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import additions
+from nova_accel.db import adoption
 from nova_accel.db import host_arqs
 from nova_accel.db import server_arqs
 from nova_accel.db.rows import arq_rows
@@ -146,7 +147,7 @@ class TestAdd(AdditionTestCase):
         self.report(faults=((0, 'dead'),))
         _old, new = self.add()
         self.assertEqual(
-            [new], host_arqs.adopt(self.request_.key, 3, [new['uuid']])
+            [new], adoption.adopt(self.request_.key, 3, [new['uuid']])
         )
         self.assertEqual(
             {new['attach_handle_uuid']: new['uuid']}, self.taken()
@@ -377,7 +378,7 @@ class TestKeep(AdditionTestCase):
         **names: int,
     ) -> dict[str, tuple[str, int, bool]]:
         """Uuid -> profile, number of group, whether it leaves."""
-        host_arqs.adopt(
+        adoption.adopt(
             self.request_.key,
             attempt,
             kept,
@@ -454,7 +455,7 @@ class TestKeep(AdditionTestCase):
 
     def test_names_of_others(self) -> None:
         [others] = host_arqs.acquire(self.request(self.host.allocated(1)))
-        host_arqs.adopt(
+        adoption.adopt(
             self.request_.key,
             3,
             [self.new['uuid']],
@@ -485,7 +486,7 @@ class TestKeep(AdditionTestCase):
         def keep(attempt: int, amount: int) -> int:
             return len(
                 self.statements(
-                    lambda: host_arqs.adopt(
+                    lambda: adoption.adopt(
                         self.request_.key,
                         attempt,
                         uuids[:amount],

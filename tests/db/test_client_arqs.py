@@ -19,6 +19,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import engine
@@ -280,7 +281,7 @@ class TestBind(ArqTestCase):
         self.assertTrue(told.has_unadopted)
         self.assertIsNone(self.host.report(told.revision))
         key = place['instance_uuid'], self.host.hostname, 'active'
-        host_arqs.adopt(key, 1, [uuid])
+        adoption.adopt(key, 1, [uuid])
         after = self.host.report()
         assert after is not None
         self.assertFalse(after.has_unadopted)

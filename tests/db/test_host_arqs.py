@@ -18,6 +18,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
@@ -339,7 +340,7 @@ class TestPorts(BindingTestCase):
         self.key = *self.flavors.key[:2], arq_types.Role.PORT
 
     def adopt(self) -> None:
-        host_arqs.adopt(self.key, 1, [self.port])
+        adoption.adopt(self.key, 1, [self.port])
 
     def test_before_it_is_adopted(self) -> None:
         self.assertEqual(2, len(host_arqs.acquire(self.flavors)))
@@ -387,254 +388,6 @@ class TestPorts(BindingTestCase):
         self.assertEqual(2, len(self.taken()))
         host_arqs.release(*self.flavors.key, attempt=1)
         self.assertEqual({}, self.taken())
-
-
-class TestAdopt(BindingTestCase):
-    """What Nova's Cyborg client has bound becomes the host's."""
-
-    scenarios = database.SCENARIOS
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.instance_uuid = uuidutils.generate_uuid()
-        self.key = self.instance_uuid, self.host.hostname, 'active'
-
-    def bound(self, *rp_uuids: str) -> list[str]:
-        """ARQs of the instance, one for each provider."""
-        uuids = self.make_arqs(len(rp_uuids))
-        client_arqs.bind(
-            {
-                uuid: self.place(rp_uuid, self.instance_uuid)
-                for uuid, rp_uuid in zip(uuids, rp_uuids, strict=True)
-            }
-        )
-        return uuids
-
-    def two(self) -> list[str]:
-        return self.bound(self.host.rp_uuid(), self.host.rp_uuid(1))
-
-    def test_they_are_what_they_were(self) -> None:
-        uuids = self.two()
-        before = client_arqs.get_all(instance_uuid=self.instance_uuid)
-        found = host_arqs.adopt(self.key, 1, uuids)
-        self.assertEqual([{**arq, 'role': 'active'} for arq in before], found)
-        self.assertEqual(found, host_arqs.get(*self.key))
-        self.assertEqual(
-            found, client_arqs.get_all(instance_uuid=self.instance_uuid)
-        )
-        self.assert_consistent()
-
-    def test_only_the_host_gives_them_back(self) -> None:
-        uuids = self.two()
-        before = host_arqs.adopt(self.key, 1, uuids)
-        client_arqs.delete_by_instance(self.instance_uuid)
-        for call in (
-            client_arqs.unbind,
-            lambda uuids: client_arqs.delete_by_uuids(
-                uuids, bound_allowed=True
-            ),
-        ):
-            self.assertRaises(exceptions.Conflict, call, uuids)
-        self.assertEqual(before, host_arqs.get(*self.key))
-        self.assert_consistent()
-        host_arqs.release(*self.key, attempt=1)
-        self.assertEqual([], self.rows(schema.ARQS))
-        self.assertEqual({}, self.taken())
-
-    def test_nova_may_bind_others_before_that(self) -> None:
-        """On another host, while this one still has a stuck device."""
-        host_arqs.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
-        [uuid] = self.bound(self.host.rp_uuid(1))
-        self.assertEqual('Bound', client_arqs.get(uuid)['state'])
-        self.assert_consistent()
-
-    def test_again(self) -> None:
-        uuids = self.two()
-        found = host_arqs.adopt(self.key, 1, uuids)
-        before = self.everything()
-        self.assertEqual(found, host_arqs.adopt(self.key, 1, uuids))
-        self.assertEqual(before, self.everything())
-        self.assertEqual(found, host_arqs.adopt(self.key, 2, uuids))
-
-    def test_the_same_attempt_for_others(self) -> None:
-        """From a host that has lost its journal."""
-        host_arqs.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
-        others = self.bound(self.host.rp_uuid(1))
-        before = self.everything()
-        self.assertRaises(
-            exceptions.StaleAttempt, host_arqs.adopt, self.key, 1, others
-        )
-        self.assertEqual(before, self.everything())
-
-    def test_older_and_released_attempts(self) -> None:
-        uuids = self.two()
-        host_arqs.adopt(self.key, 3, uuids)
-        self.assertRaises(
-            exceptions.StaleAttempt, host_arqs.adopt, self.key, 2, uuids
-        )
-        host_arqs.release(*self.key, attempt=3)
-        self.assertRaises(
-            exceptions.StaleAttempt, host_arqs.adopt, self.key, 3, uuids
-        )
-
-    def test_what_a_newer_attempt_does_not_name_goes(self) -> None:
-        [old] = self.bound(self.host.rp_uuid())
-        host_arqs.adopt(self.key, 1, [old])
-        [new] = self.bound(self.host.rp_uuid(1))
-        [found] = host_arqs.adopt(self.key, 2, [new])
-        self.assertEqual(new, found['uuid'])
-        self.assertEqual(
-            [new], [row['uuid'] for row in self.rows(schema.ARQS)]
-        )
-        self.assert_consistent()
-
-    def test_refusals_change_nothing(self) -> None:
-        thief = self.place()
-        client_arqs.bind({self.make_arqs(1)[0]: thief})
-        [failed] = self.bound(self.host.rp_uuid())
-        [unbound] = self.make_arqs(1)
-        [of_other] = self.make_arqs(1)
-        client_arqs.bind({of_other: self.place(self.host.rp_uuid(1))})
-        before = self.everything()
-        nowhere = uuidutils.generate_uuid()
-        elsewhere = self.instance_uuid, 'compute-2', 'active'
-        for fault, text, key, uuid in (
-            (exceptions.NotFound, nowhere, self.key, nowhere),
-            (exceptions.Conflict, 'BindFailed', self.key, failed),
-            (exceptions.Conflict, 'Initial', self.key, unbound),
-            (exceptions.Conflict, self.instance_uuid, self.key, of_other),
-            (exceptions.Conflict, 'compute-2', elsewhere, of_other),
-        ):
-            error = self.assertRaises(fault, host_arqs.adopt, key, 1, [uuid])
-            # It is not for the number of the attempt.
-            self.assertIs(fault, type(error))
-            self.assertIn(text, str(error))
-            self.assertEqual(before, self.everything())
-
-    def test_those_of_another_role(self) -> None:
-        uuids = self.two()
-        host_arqs.adopt(self.key, 1, uuids)
-        self.assertRaises(
-            exceptions.Conflict,
-            host_arqs.adopt,
-            (*self.key[:2], 'old'),
-            1,
-            uuids,
-        )
-
-
-class TestMove(BindingTestCase):
-    """The host gives what it holds for an instance another role."""
-
-    scenarios = database.SCENARIOS
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.active = self.request()
-        [self.arq] = host_arqs.acquire(self.active)
-        self.old = (*self.active.key[:2], 'old')
-
-    def move(self, attempt: int = 2, *uuids: str) -> list[dict[str, Any]]:
-        return host_arqs.adopt(
-            self.old, attempt, uuids or [self.arq['uuid']], 'active'
-        )
-
-    def move_back(self, attempt: int) -> list[dict[str, Any]]:
-        return host_arqs.adopt(
-            self.active.key, attempt, [self.arq['uuid']], 'old'
-        )
-
-    def test_nothing_else_changes(self) -> None:
-        handles = self.taken()
-        found = self.move()
-        self.assertEqual([{**self.arq, 'role': 'old'}], found)
-        self.assertEqual(found, host_arqs.get(*self.old))
-        self.assertEqual([], host_arqs.get(*self.active.key))
-        self.assertEqual(handles, self.taken())
-
-    def test_again(self) -> None:
-        found = self.move()
-        before = self.everything()
-        self.assertEqual(found, self.move())
-        self.assertEqual(before, self.everything())
-        self.assertEqual(found, self.move(attempt=3))
-
-    def test_there_and_back(self) -> None:
-        self.move()
-        self.assertEqual([self.arq], self.move_back(3))
-        self.assertEqual([], host_arqs.get(*self.old))
-
-    def test_back_though_it_never_arrived_there(self) -> None:
-        """The newer request says where they are, and then is the last."""
-        self.assertEqual([self.arq], self.move_back(3))
-        before = self.everything()
-        self.assertRaises(exceptions.StaleAttempt, self.move, 2)
-        self.assertEqual(before, self.everything())
-
-    def test_late_requests_of_both_roles_are_refused(self) -> None:
-        self.move(3)
-        before = self.everything()
-        for call in (
-            lambda: host_arqs.acquire(self.active),
-            lambda: host_arqs.acquire(self.again(self.active, attempt=3)),
-            lambda: host_arqs.release(*self.active.key, attempt=2),
-            lambda: self.move(2),
-            lambda: host_arqs.release(*self.old, attempt=2),
-        ):
-            self.assertRaises(exceptions.StaleAttempt, call)
-            self.assertEqual(before, self.everything())
-
-    def test_the_role_is_free_for_others_then(self) -> None:
-        """As for the destination of a resize on the same host."""
-        self.move()
-        [active] = host_arqs.acquire(
-            self.again(
-                self.active,
-                attempt=3,
-                allocations=(self.host.allocated(bus=1),),
-            )
-        )
-        self.assertNotEqual(self.arq['uuid'], active['uuid'])
-        host_arqs.release(*self.old, attempt=2)
-        self.assertEqual([active], host_arqs.get(*self.active.key))
-        self.assert_consistent()
-
-    def test_what_stands_in_the_way_goes(self) -> None:
-        self.move()
-        host_arqs.acquire(
-            self.again(
-                self.active,
-                attempt=3,
-                allocations=(self.host.allocated(bus=1),),
-            )
-        )
-        self.assertEqual([self.arq], self.move_back(4))
-        self.assertEqual([self.arq['uuid']], list(self.taken().values()))
-
-    def test_released_it_does_not_come_back(self) -> None:
-        self.move()
-        host_arqs.release(*self.old, attempt=2)
-        self.assertRaises(exceptions.StaleAttempt, self.move, 2)
-        self.assertRaises(exceptions.NotFound, self.move, 3)
-        self.assertEqual({}, self.taken())
-
-    def test_refusals_change_nothing(self) -> None:
-        [other] = host_arqs.acquire(self.request(self.host.allocated(bus=1)))
-        before = self.everything()
-        for call in (
-            lambda: self.move(2, other['uuid']),
-            lambda: self.move(2, self.arq['uuid'], other['uuid']),
-        ):
-            self.assertRaises(exceptions.Conflict, call)
-            self.assertEqual(before, self.everything())
-
-    def test_the_first_of_two_moves_was_not_told(self) -> None:
-        incoming = (*self.active.key[:2], 'incoming')
-        [moved] = host_arqs.adopt(incoming, 2, [self.arq['uuid']], 'old')
-        self.assertEqual(
-            (self.arq['uuid'], 'incoming'), (moved['uuid'], moved['role'])
-        )
-        self.assertEqual([], host_arqs.get(*self.active.key))
 
 
 class TestRelease(BindingTestCase):
@@ -746,7 +499,7 @@ class TestOfHost(BindingTestCase):
         place = self.place()
         client_arqs.bind({adopted: place})
         key = place['instance_uuid'], self.host.hostname
-        host_arqs.adopt((*key, 'active'), 1, [adopted])
+        adoption.adopt((*key, 'active'), 1, [adopted])
         client_arqs.bind(
             {other: {**place, 'device_rp_uuid': self.host.rp_uuid(1)}}
         )

@@ -13,6 +13,7 @@
 import testscenarios
 
 from db import base
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db import provisioning
@@ -95,7 +96,7 @@ class TestReplace(base.DatabaseTestCase):
     def test_it_moves_to_another_role_meanwhile(self) -> None:
         self.replace(self.first)
         key = self.requests[0].key
-        [moved] = host_arqs.adopt(
+        [moved] = adoption.adopt(
             (*key[:2], 'old'),
             self.requests[0].attempt + 1,
             [self.first],

@@ -20,6 +20,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import draining
 from nova_accel.db import host_arqs
@@ -211,7 +212,7 @@ class TestHeld(ServerTestCase):
         self.assertEqual([], self.held('c' * 32))
 
     def test_only_active_ones(self) -> None:
-        host_arqs.adopt(
+        adoption.adopt(
             (*self.request_.key[:2], 'old'), 2, [self.arq], 'active'
         )
         self.assertEqual([], self.held())

@@ -26,6 +26,7 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import additions
+from nova_accel.db import adoption
 from nova_accel.db import attribute
 from nova_accel.db import bitstream_demand
 from nova_accel.db import cleaning_results
@@ -118,7 +119,7 @@ class LifeTestCase(base.DatabaseTestCase):
             held[:] = [arq['uuid'] for arq in host_arqs.acquire(newer)]
 
         def move(source: str, target: str, attempt: int) -> None:
-            host_arqs.adopt((*newer.key[:2], target), attempt, held, source)
+            adoption.adopt((*newer.key[:2], target), attempt, held, source)
 
         return [
             (
@@ -145,7 +146,7 @@ class LifeTestCase(base.DatabaseTestCase):
             ('bind', bind),
             ('unbind', lambda: client_arqs.unbind(created)),
             ('bind again', bind),
-            ('adopt', lambda: host_arqs.adopt(key, 1, created)),
+            ('adopt', lambda: adoption.adopt(key, 1, created)),
             (
                 'provision',
                 lambda: provisioning.replace(self.host.hostname, created),
@@ -154,7 +155,7 @@ class LifeTestCase(base.DatabaseTestCase):
                 'provisioned',
                 lambda: provisioning.replace(self.host.hostname, []),
             ),
-            ('adopt again', lambda: host_arqs.adopt(key, 2, created)),
+            ('adopt again', lambda: adoption.adopt(key, 2, created)),
             ('release the adopted', lambda: host_arqs.release(*key, 2)),
             ('create once more', create),
             ('bind once more', bind),
@@ -200,7 +201,7 @@ class LifeTestCase(base.DatabaseTestCase):
             ]
 
         def keep(attempt: int, leaving: Sequence[str] = ()) -> None:
-            host_arqs.adopt(
+            adoption.adopt(
                 request.key,
                 attempt,
                 held[1:],

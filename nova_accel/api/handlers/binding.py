@@ -32,6 +32,7 @@ from nova_accel.api.http import request
 from nova_accel.api.notifications import arq_notification
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import additions
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db import imports
@@ -149,7 +150,7 @@ def adopt(req: webob.Request) -> webob.Response:
         return [arq for arq in host_arqs.get(*key) if arq['uuid'] not in held]
 
     adopted = functools.partial(
-        host_arqs.adopt,
+        adoption.adopt,
         key,
         int(body['attempt']),
         body['arqs'],

@@ -26,7 +26,7 @@ from nova_accel import exceptions
 from nova_accel import reason
 from nova_accel.api.http import caller
 from nova_accel.api.notifications import arq_notification
-from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import judged_arqs
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ _TELLER = futures.ThreadPoolExecutor(1, 'news')
 _ROOM = threading.Semaphore(_MOST_REPORTS)
 
 
-def tell(context: caller.Caller, arqs: Sequence[arq_rows.JudgedRow]) -> None:
+def tell(
+    context: caller.Caller, arqs: Sequence[judged_arqs.JudgedRow]
+) -> None:
     """Tell owners soon. Does not raise, and waits for nothing.
 
     :param arqs: those whose devices have just failed, or just work again
@@ -66,13 +68,17 @@ def tell(context: caller.Caller, arqs: Sequence[arq_rows.JudgedRow]) -> None:
         )
 
 
-def _begin(context: caller.Caller, arqs: Sequence[arq_rows.JudgedRow]) -> None:
+def _begin(
+    context: caller.Caller, arqs: Sequence[judged_arqs.JudgedRow]
+) -> None:
     if not _ROOM.acquire(blocking=False):
         raise exceptions.TooBusy(f'{_MOST_REPORTS} reports are told of before')
     _TELLER.submit(_tell, context, arqs)
 
 
-def _tell(context: caller.Caller, arqs: Sequence[arq_rows.JudgedRow]) -> None:
+def _tell(
+    context: caller.Caller, arqs: Sequence[judged_arqs.JudgedRow]
+) -> None:
     try:
         from nova_accel.api.compute import server_action
 

@@ -35,6 +35,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import fence
+from nova_accel.db.rows import judged_arqs
 from nova_accel.model import arq_types
 from nova_accel.model.units import unit_health
 from nova_accel.model.units import unit_state
@@ -218,7 +219,7 @@ def unbinding(
 
 
 def of_health(
-    context: caller.Caller, arqs: Sequence[arq_rows.JudgedRow]
+    context: caller.Caller, arqs: Sequence[judged_arqs.JudgedRow]
 ) -> None:
     """Notify of ARQs whose devices have failed, or work again.
 

@@ -45,8 +45,6 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import handle_stock
 
 _TABLE = schema.ARQS
-_DEVICES = schema.DEVICES
-_DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _HOSTS = schema.HOSTS
 
@@ -84,12 +82,6 @@ class BoundArqRow(ArqFacts):
 
     hostname: str
     instance_uuid: str
-
-
-class JudgedRow(BoundArqRow):
-    """An ARQ whose unit a guest has, and whether its device has failed."""
-
-    has_failed: bool
 
 
 class UnadoptedRow(TypedDict):
@@ -261,32 +253,6 @@ def read_bound(
     )
 
 
-def read_judged(
-    connection: sa.Connection, hostname: str, device_uuids: Collection[str]
-) -> list[JudgedRow]:
-    """The ARQs whose units of a host's devices guests have, oldest first.
-
-    A unit that is gone does not work again with its device. It is left out.
-    """
-    has_failed = _DEVICES.c.fault.is_not(None)
-    return _rows(
-        connection,
-        JudgedRow,
-        _selected(_TABLE.c.state)
-        .add_columns(has_failed.label('has_failed'))
-        .join(_DEPLOYABLES, _DEPLOYABLES.c.uuid == _HANDLES.c.deployable_uuid)
-        .join(_DEVICES, _DEVICES.c.uuid == _DEPLOYABLES.c.device_uuid)
-        .where(
-            _TABLE.c.hostname == hostname,
-            _DEVICES.c.uuid.in_(list(device_uuids)),
-            _TABLE.c.instance_uuid.is_not(None),
-            _TABLE.c.role.in_(arq_types.OF_GUEST),
-            sa.or_(_HANDLES.c.present, has_failed),
-        )
-        .order_by(_TABLE.c.created_at, _TABLE.c.id),
-    )
-
-
 def as_created(row: Mapping[str, Any]) -> ArqRow:
     """A row that was just inserted, as :func:`read` would give it.
 
@@ -350,7 +316,7 @@ def _read(
     return pages.read(
         connection,
         kind,
-        _selected(state).where(*reach),
+        selected(state).where(*reach),
         where,
         page,
         _TABLE,
@@ -358,7 +324,8 @@ def _read(
     )
 
 
-def _selected(state: sa.ColumnElement[str]) -> sa.Select[Any]:
+def selected(state: sa.ColumnElement[str]) -> sa.Select[Any]:
+    """A query of ARQs with their handles and hosts, for :class:`ArqFacts`."""
     return sa.select(
         *(_TABLE.c[name] for name in _NAMES),
         state.label('state'),
@@ -393,7 +360,7 @@ def derived_state(
 # that each server needs are built once. They sort by the time first: to sort
 # by the primary key alone, MariaDB may read the whole table.
 _DERIVED_BY = {
-    column: _selected(
+    column: selected(
         derived_state(sa.bindparam('silence_s', type_=sa.Integer))
     )
     .where(_TABLE.c[column] == sa.bindparam('value'))

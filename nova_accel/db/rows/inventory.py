@@ -26,7 +26,7 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import judged_arqs
 from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
@@ -53,7 +53,7 @@ def replace(
     hostname: str,
     wanted: Mapping[sa.Table, reported_rows.Rows],
     others: Collection[str] | None = (),
-) -> list[arq_rows.JudgedRow]:
+) -> list[judged_arqs.JudgedRow]:
     """Make the rows of a locked host match its report.
 
     A row that the report lacks is kept while it is needed. That is so for a
@@ -93,7 +93,7 @@ def replace(
     _remove(connection, {table: list(gone[table]) for table in gone})
     if not turned:
         return []
-    return arq_rows.read_judged(connection, hostname, turned)
+    return judged_arqs.read(connection, hostname, turned)
 
 
 def _give_to_heirs(

@@ -21,6 +21,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import schema
@@ -81,7 +82,7 @@ class QuotaTestCase(base.DatabaseTestCase):
     def adopt(
         self, limit: int, instance_uuid: str, uuid: str, role: str = 'active'
     ) -> None:
-        host_arqs.adopt(
+        adoption.adopt(
             (instance_uuid, self.host.hostname, role),
             1,
             [uuid],

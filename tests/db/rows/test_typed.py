@@ -29,6 +29,7 @@ from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import judged_arqs
 from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -116,7 +117,7 @@ class TestRow(base.DatabaseTestCase):
     def test_turned(self) -> None:
         host_arqs.acquire(self.request())
         broken = dataclasses.replace(self.host, faults=((0, 'hot'),))
-        self.check(arq_rows.JudgedRow, *broken.tell().turned)
+        self.check(judged_arqs.JudgedRow, *broken.tell().turned)
 
     def test_inventory(self) -> None:
         # No one knows who had them before, so they are unclean.

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What all changes of a server that stays on its host have in common.
+"""The base of all changes of a server that stays on its host.
 
 Nova does nothing else with the server meanwhile: the change has Nova's lock of
 the instance, and a task of its own in Nova's database.
@@ -71,9 +71,11 @@ class ChangeMixin(hooks.Hooks):
                 action = objects.InstanceAction.action_start(
                     context, instance_uuid, action_name
                 )
-                with instance_event.record_fault(context, instance):
-                    change(instance)
-                action.finish()
+                try:
+                    with instance_event.record_fault(context, instance):
+                        change(instance)
+                finally:
+                    action.finish()
             finally:
                 self._let_go(context, instance_uuid)
 

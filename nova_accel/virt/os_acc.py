@@ -63,9 +63,6 @@ _UNALLOCATED = (
     'only be deleted'
 )
 
-#: The roles in which a guest has accelerators.
-_OF_GUESTS = (arq_types.Role.ACTIVE, arq_types.Role.PORT)
-
 
 class OsAcc:
     """The accelerators of one host, for its servers.
@@ -156,7 +153,7 @@ class OsAcc:
         :param instance_info: ``uuid``, by which the log names the instance
         :returns: how many accelerators are given back
         """
-        return self._release(instance_info['uuid'], _OF_GUESTS)
+        return self._release(instance_info['uuid'], arq_types.OF_GUEST)
 
     @contextlib.contextmanager
     def acquired(
@@ -467,7 +464,7 @@ class OsAcc:
         """The roles in which the instance holds nothing yet."""
         return [
             role
-            for role in _OF_GUESTS
+            for role in arq_types.OF_GUEST
             if not self._attachments.held.has(instance_uuid, role)
         ]
 

@@ -34,6 +34,7 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import flavor_key
 from nova_accel.model.units import local_choice
 from nova_accel.virt import changing
 from nova_accel.virt import hot_plug
@@ -133,12 +134,7 @@ class ProfileMixin(changing.ChangeMixin):
     ) -> None:
         """:raises Conflict: the server's flavor forbids a change."""
         specs = instance.flavor.extra_specs
-        if device_profile.CYBORG_FLAVOR_KEY in specs:
-            raise exceptions.Conflict.for_all(
-                f'its flavor has {device_profile.CYBORG_FLAVOR_KEY}: '
-                '"nova-accel-manage server to-native" gives the server '
-                f'{device_profile.FLAVOR_KEY} instead'
-            )
+        flavor_key.check_not_cyborgs(specs)
         if device_profile.FLAVOR_KEY in specs and not held:
             raise exceptions.Conflict.for_all(
                 'its flavor has a device profile, and the server has none of '

@@ -21,7 +21,7 @@ from nova import objects
 import oslo_messaging
 
 from nova_accel import exceptions
-from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import flavor_key
 
 
 def name_profile(instance_uuid: str, name: str | None) -> None:
@@ -32,14 +32,12 @@ def name_profile(instance_uuid: str, name: str | None) -> None:
     """
     try:
         instance = _read(instance_uuid)
-        flavor = instance.flavor.obj_clone()
-        specs = dict(flavor.extra_specs)
-        specs.pop(device_profile.FLAVOR_KEY, None)
-        if name is not None:
-            specs[device_profile.FLAVOR_KEY] = name
-        flavor.extra_specs = specs
-        instance.flavor = flavor
-        instance.save()
+        extra_specs = flavor_key.naming(instance.flavor.extra_specs, name)
+        if extra_specs is not None:
+            flavor = instance.flavor.obj_clone()
+            flavor.extra_specs = extra_specs
+            instance.flavor = flavor
+            instance.save()
     except exception.InstanceNotFound:
         return
     except (

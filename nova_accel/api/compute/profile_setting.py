@@ -32,7 +32,7 @@ from nova_accel.db import device_profile as profile_db
 from nova_accel.db import host as host_db
 from nova_accel.db.rows import profile_rows
 from nova_accel.model import host_rpc
-from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import flavor_key
 
 CONF = conf.CONF
 
@@ -96,12 +96,7 @@ def _callee(instance: Any) -> host_rpc.Callee:
     :raises Conflict: the server is on no host that can be asked, or its flavor
         forbids it.
     """
-    if device_profile.CYBORG_FLAVOR_KEY in instance.flavor.extra_specs:
-        raise exceptions.Conflict.for_all(
-            f'its flavor has {device_profile.CYBORG_FLAVOR_KEY}: '
-            '"nova-accel-manage server to-native" gives the server '
-            f'{device_profile.FLAVOR_KEY} instead'
-        )
+    flavor_key.check_not_cyborgs(instance.flavor.extra_specs)
     if instance.host is None:
         raise exceptions.Conflict.for_all('the server is on no host')
     host = host_db.get_called(instance.node, CONF.nova_accel.host_silence_s)

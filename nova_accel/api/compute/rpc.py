@@ -189,7 +189,7 @@ def _call(
     method: str,
     **arguments: Any,
 ) -> Any:
-    """What a host answers to a call that may take it long."""
+    """The answer of a host to a call that may take it long."""
     with (
         _translated(callee),
         _client(context, callee) as (cell_context, prepare),

@@ -25,6 +25,7 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.api.compute import nova_setup
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import flavor_key
 
 LOG = logging.getLogger(__name__)
 
@@ -77,19 +78,18 @@ def complete(instance_uuid: str) -> None:
 
 
 def _complete(instance: 'objects.Instance') -> None:
-    key = device_profile.FLAVOR_KEY
     spec = objects.RequestSpec.get_by_instance_uuid(
         nova_context.get_admin_context(), instance.uuid
     )
     # A resize is under way. Nova writes both when it has ended.
     if spec.flavor.flavorid != instance.flavor.flavorid:
         return
-    name = instance.flavor.extra_specs.get(key)
-    extra_specs = dict(spec.flavor.extra_specs)
-    if extra_specs.pop(key, None) == name:
+    extra_specs = flavor_key.naming(
+        spec.flavor.extra_specs,
+        instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY),
+    )
+    if extra_specs is None:
         return
-    if name is not None:
-        extra_specs[key] = name
     flavor = spec.flavor.obj_clone()
     flavor.extra_specs = extra_specs
     spec.flavor = flavor

@@ -49,3 +49,31 @@ def changed(extra_specs: Mapping[str, str], key: str) -> dict[str, str] | None:
         key if name == other else name: value
         for name, value in extra_specs.items()
     }
+
+
+def naming(
+    extra_specs: Mapping[str, str], name: str | None
+) -> dict[str, str] | None:
+    """The extra specs of a flavor that names a device profile by our key.
+
+    :param name: None if it is to name none
+    :returns: None if the flavor does so already
+    """
+    others = {
+        key: value
+        for key, value in extra_specs.items()
+        if key != device_profile.FLAVOR_KEY
+    }
+    if name is not None:
+        others[device_profile.FLAVOR_KEY] = name
+    return None if others == extra_specs else others
+
+
+def check_not_cyborgs(extra_specs: Mapping[str, str]) -> None:
+    """:raises Conflict: the flavor has Cyborg's key; the text has the cure."""
+    if device_profile.CYBORG_FLAVOR_KEY in extra_specs:
+        raise exceptions.Conflict.for_all(
+            f'its flavor has {device_profile.CYBORG_FLAVOR_KEY}: '
+            '"nova-accel-manage server to-native" gives the server '
+            f'{device_profile.FLAVOR_KEY} instead'
+        )

@@ -39,8 +39,6 @@ Resources = Mapping[str, Mapping[str, int]]
 #: Units at each place, none below one.
 Units = collections.Counter[Place]
 
-_OF_GUESTS = frozenset({arq_types.Role.ACTIVE, arq_types.Role.PORT})
-
 
 @dataclasses.dataclass(frozen=True)
 class Migration:
@@ -182,7 +180,7 @@ def is_settled(
         and server.host == host
         and not server.is_busy
         and not server.is_migrating
-        and _OF_GUESTS.issuperset(roles)
+        and set(arq_types.OF_GUEST).issuperset(roles)
     )
 
 

@@ -57,25 +57,24 @@ class Choice:
         :raises Conflict: names the ARQ for which there is none, and the cure.
         """
         chosen = {}
-        # Those that fewest units fit come first.
-        for arq in sorted(failed, key=lambda each: len(self._of(each))):
-            group = device_profile.parse_group(arq.group)
-            why = _bound_to_others(group)
-            if why is None:
-                rp_uuid = self._take(self._of(arq), 1, arq.device_rp_uuid)
-                if rp_uuid is not None:
-                    chosen[arq.uuid] = arq_types.WantedArq(
-                        arq.device_profile_name,
-                        arq.device_profile_group_id,
-                        arq.group,
-                        rp_uuid,
-                    )
-                    continue
-                why = 'no unit of its group is free on this host'
-            raise exceptions.Conflict(
-                f'ARQ {arq.uuid} with {arq.handle.address} gets no other '
-                f'unit: {why}; {_MIGRATE}',
-                public=f'an accelerator gets no other unit: {why}; {_MIGRATE}',
+        # An ARQ that few units fit comes before the others.
+        for arq in sorted(
+            failed, key=lambda each: len(self._fitting(_one_of(each)))
+        ):
+            try:
+                rp_uuid = self._take(_one_of(arq), arq.device_rp_uuid)
+            except _NoUnitsError as why:
+                raise exceptions.Conflict(
+                    f'ARQ {arq.uuid} with {arq.handle.address} gets no other '
+                    f'unit: {why}; {_MIGRATE}',
+                    public='an accelerator gets no other unit: '
+                    f'{why}; {_MIGRATE}',
+                ) from why
+            chosen[arq.uuid] = arq_types.WantedArq(
+                arq.device_profile_name,
+                arq.device_profile_group_id,
+                arq.group,
+                rp_uuid,
             )
         return [chosen[arq.uuid] for arq in failed]
 
@@ -97,30 +96,16 @@ class Choice:
         for number, group in sorted(
             parsed.items(), key=lambda each: len(self._fitting(each[1]))
         ):
-            why = _bound_to_others(group)
-            if why is None:
-                amount = sum(group.resources.values())
-                rp_uuid = self._take(self._fitting(group), amount)
-                if rp_uuid is not None:
-                    chosen += [
-                        arq_types.WantedArq(
-                            name, number, groups[number], rp_uuid
-                        )
-                    ] * amount
-                    continue
-                why = f'no pool of its host has {amount} free units for it'
-            raise exceptions.Conflict.for_all(
-                f'group {number} of device profile {name} gets no units: '
-                f'{why}; {_RESIZE}'
-            )
+            try:
+                rp_uuid = self._take(group)
+            except _NoUnitsError as why:
+                raise exceptions.Conflict.for_all(
+                    f'group {number} of device profile {name} gets no units: '
+                    f'{why}; {_RESIZE}'
+                ) from why
+            wanted = arq_types.WantedArq(name, number, groups[number], rp_uuid)
+            chosen += [wanted for _unit in group.units()]
         return chosen
-
-    def _of(self, arq: arq_types.Arq) -> list[provider_layout.Place]:
-        """The places that have a free unit for an ARQ."""
-        group = device_profile.parse_group(arq.group)
-        return self._fitting(
-            dataclasses.replace(group, resources={arq.resource_class: 1})
-        )
 
     def _fitting(
         self, group: device_profile.Group
@@ -142,24 +127,36 @@ class Choice:
         ]
 
     def _take(
-        self,
-        places: Collection[provider_layout.Place],
-        amount: int,
-        preferred: str | None = None,
-    ) -> str | None:
-        """The provider whose units are taken, None if no place is left."""
-        if not places:
-            return None
+        self, group: device_profile.Group, preferred: str | None = None
+    ) -> str:
+        """Take the units of a group.
+
+        :param preferred: the uuid of the provider that comes first
+        :returns: the uuid of their provider
+        :raises _NoUnitsError: says why there are none.
+        """
+        if (key := _bound_by(group)) is not None:
+            raise _NoUnitsError(f'its group has accel:{key}')
+        amount = sum(group.resources.values())
         place = min(
-            places,
+            self._fitting(group),
             key=lambda each: (
                 each.rp_uuid != preferred,
                 -self._free[each],
                 each.rp_uuid,
             ),
+            default=None,
         )
+        if place is None:
+            raise _NoUnitsError(
+                f'no pool of its host has {amount} free units for its group'
+            )
         self._free[place] -= amount
         return place.rp_uuid
+
+
+class _NoUnitsError(Exception):
+    """A group gets no units of this host; the text says why."""
 
 
 def stays(
@@ -200,14 +197,20 @@ def resources(
     return found
 
 
-def _bound_to_others(group: device_profile.Group) -> str | None:
-    """Why a group needs the scheduler, None if it does not."""
+def _one_of(arq: arq_types.Arq) -> device_profile.Group:
+    """The group of an ARQ, of which only this one unit is needed."""
+    return dataclasses.replace(
+        device_profile.parse_group(arq.group),
+        resources={arq.resource_class: 1},
+    )
+
+
+def _bound_by(group: device_profile.Group) -> str | None:
+    """The key of a group that needs the scheduler, None if none does."""
     if group.link is not None:
-        key = device_profile.LINK
-    elif group.is_on_one_numa_node:
-        key = device_profile.SINGLE_NUMA_NODE
-    elif group.numa_affinity is device_profile.NumaAffinity.REQUIRED:
-        key = device_profile.NUMA_AFFINITY
-    else:
-        return None
-    return f'its group has accel:{key}'
+        return device_profile.LINK
+    if group.is_on_one_numa_node:
+        return device_profile.SINGLE_NUMA_NODE
+    if group.numa_affinity is device_profile.NumaAffinity.REQUIRED:
+        return device_profile.NUMA_AFFINITY
+    return None

@@ -64,7 +64,8 @@ class AttachEntry:
     @property
     def kept(self) -> tuple[arq_types.Arq, ...]:
         """The ARQs that the guest is to have."""
-        return tuple(arq for arq in self.arqs if arq not in self.left)
+        leaving = self.leaving or ()
+        return tuple(arq for arq in self.arqs if arq.uuid not in leaving)
 
     @property
     def left(self) -> tuple[arq_types.Arq, ...]:

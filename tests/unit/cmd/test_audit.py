@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.cmd import audit
+from nova_accel.db import adoption
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import engine
@@ -142,7 +143,7 @@ class TestAudit(base.DriftTestCase):
         servers = audit.cells.servers
 
         def adopted_meanwhile(uuids: set[str]) -> Any:
-            host_arqs.adopt((base.SERVER, 'compute-1', 'active'), 1, [uuid])
+            adoption.adopt((base.SERVER, 'compute-1', 'active'), 1, [uuid])
             return servers(uuids)
 
         self.useFixture(

@@ -58,3 +58,24 @@ class TestChanged(testtools.TestCase):
             NATIVE,
         )
         self.assertIn('has neither', str(error))
+
+
+class TestNaming(testtools.TestCase):
+    @hypothesis.given(others, st.none() | st.text(), st.none() | st.text())
+    def test_nothing_else_changes(
+        self, other: dict[str, str], before: str | None, name: str | None
+    ) -> None:
+        def named(profile: str | None) -> dict[str, str]:
+            return {**other, **({} if profile is None else {NATIVE: profile})}
+
+        self.assertEqual(
+            None if before == name else named(name),
+            flavor_key.naming(named(before), name),
+        )
+
+    def test_not_cyborgs(self) -> None:
+        flavor_key.check_not_cyborgs({NATIVE: 'fpga'})
+        error = self.assertRaises(
+            exceptions.Conflict, flavor_key.check_not_cyborgs, {COMPAT: 'fpga'}
+        )
+        self.assertIn('server to-native', error.public)

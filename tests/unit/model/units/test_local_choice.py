@@ -109,8 +109,9 @@ class TestInPlaceOf(testtools.TestCase):
             unavailable=['a0', 'a1'],
         )
         self.assertEqual(
-            'ARQ 1 with 0000:81:00.0 gets no other unit: no unit of its group '
-            'is free on this host; migrate the server to another host',
+            'ARQ 1 with 0000:81:00.0 gets no other unit: no pool of its host '
+            'has 1 free units for its group; migrate the server to another '
+            'host',
             str(error),
         )
         self.assertNotIn('0000:', error.public)

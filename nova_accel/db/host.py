@@ -50,8 +50,8 @@ class Reported(NamedTuple):
 
     :ivar orders: those of the host. None if further parts are to come, and
         None if the orders and the digest are unchanged, by one statement
-    :ivar turned: what guests have of the devices that have just failed, or
-        that just work again
+    :ivar turned: what guests have that has just failed or gone, or just works
+        again
     """
 
     orders: host_orders.Orders | None
@@ -128,11 +128,15 @@ def report(
         if part is None:
             seen = {} if orders_seen is None else {'orders': orders_seen}
             if seen and _note_unchanged(
-                connection, hostname, facts | seen, ~host_rows.IS_DUE
+                connection,
+                hostname,
+                facts | seen,
+                ~host_rows.IS_DUE,
+                _HOSTS.c.found_silent < host_rows.TOLD_SILENT,
             ):
                 return Reported(None)
             if _note_unchanged(connection, hostname, facts):
-                return Reported(_orders(connection, hostname))
+                return _reported(connection, hostname, ())
         if devices is None:
             raise exceptions.NotFound(
                 f'Host {hostname} has not reported devices with the digest '
@@ -150,15 +154,37 @@ def report(
         if not is_last:
             return Reported(None, turned)
         finding_rows.replace(connection, hostname, findings)
-        return Reported(_orders(connection, hostname), turned)
+        return _reported(connection, hostname, turned)
 
 
-def _orders(connection: sa.Connection, hostname: str) -> host_orders.Orders:
-    orders, is_due = order_rows.read(connection, hostname)
-    if is_due:
+def _reported(
+    connection: sa.Connection,
+    hostname: str,
+    turned: Sequence[judged_arqs.JudgedRow],
+) -> Reported:
+    """The consequences of a report that is written.
+
+    Of a host that was silent, all that works works again.
+
+    :param turned: of the devices, as in :class:`Reported`
+    """
+    orders, news = order_rows.read(connection, hostname)
+    if news.is_due:
         draining.begin_announced(connection, hostname)
-        orders, _is_due = order_rows.read(connection, hostname)
-    return orders
+        orders, _news = order_rows.read(connection, hostname)
+    if news.is_back:
+        connection.execute(
+            sa.update(_HOSTS)
+            .where(_HOSTS.c.hostname == hostname)
+            .values(found_silent=0)
+        )
+        works = judged_arqs.read_working(connection, [hostname])
+        again = {arq['uuid'] for arq in works}
+        turned = [
+            *(arq for arq in turned if arq['uuid'] not in again),
+            *works,
+        ]
+    return Reported(orders, turned)
 
 
 def _note_unchanged(
@@ -369,7 +395,17 @@ def _update_host(
         connection.execute(
             sa.update(_HOSTS)
             .where(where)
-            .values(reported_at=clock.now(), **values)
+            .values(
+                reported_at=clock.now(),
+                found_silent=sa.case(
+                    (
+                        _HOSTS.c.found_silent == host_rows.TOLD_SILENT,
+                        host_rows.TOLD_SILENT,
+                    ),
+                    else_=0,
+                ),
+                **values,
+            )
         ).rowcount
         > 0
     )

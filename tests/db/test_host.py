@@ -25,11 +25,13 @@ from nova_accel.db import client_arqs
 from nova_accel.db import draining
 from nova_accel.db import host
 from nova_accel.db import host_arqs
+from nova_accel.db.rows import judged_arqs
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 from nova_accel.model import finding
 from nova_accel.model import host_contract
 from nova_accel.model import host_orders
+from nova_accel.model.units import unit_health
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from rig import capacity
@@ -177,7 +179,11 @@ class TestTurned(base.DatabaseTestCase):
             self.host, faults=tuple((bus, 'hot') for bus in faults), **fields
         ).tell()
         return [
-            (arq['instance_uuid'], arq['has_failed']) for arq in told.turned
+            (
+                arq['instance_uuid'],
+                arq['health'].health is unit_health.Health.FAILED,
+            )
+            for arq in told.turned
         ]
 
     def hold(self, *where: int, **fields: Any) -> str:
@@ -220,12 +226,52 @@ class TestTurned(base.DatabaseTestCase):
         self.make_arqs(1)
         self.assertEqual([(uuid, True) for uuid in uuids[:2]], self.turned(0))
 
+    def test_a_unit_that_is_gone(self) -> None:
+        stays, goes = (self.hold(1, number) for number in range(2))
+        for regions, expected in (
+            ((1, 1), [(goes, True)]),
+            ((2, 1), []),
+            ((2, None), [(stays, True)]),
+            ((1, None), []),
+            ((1, 2), [(stays, False), (goes, False)]),
+            ((1, 2), []),
+        ):
+            self.assertEqual(expected, self.turned(regions=regions))
+
     def test_a_unit_that_is_gone_does_not_work_again(self) -> None:
         stays, goes = (self.hold(1, number) for number in range(2))
         both = [(stays, True), (goes, True)]
         self.assertEqual(both, self.turned(1, regions=(1, 1)))
         self.assertEqual([(stays, False)], self.turned(regions=(1, 1)))
-        self.assertEqual(both, self.turned(1))
+        self.assertEqual([(stays, True)], self.turned(1))
+        self.assertEqual([(stays, False), (goes, False)], self.turned())
+
+    def test_words_for_a_unit_that_is_gone(self) -> None:
+        self.hold(1)
+        [arq] = dataclasses.replace(self.host, regions=(1,)).tell().turned
+        self.assertEqual('the device is no longer there', arq['health'].reason)
+
+    def test_a_unit_under_another_uuid(self) -> None:
+        """It is not gone; and if it was, it is back."""
+        server = self.hold(0)
+        other = reports.SimulatedHost('other', (1, 2))
+
+        def under_another_uuid(*buses: int) -> list[judged_arqs.JudgedRow]:
+            devices = [other.reported()[bus] for bus in buses]
+            return list(
+                host.report(
+                    self.host.hostname,
+                    self.host.node_uuid,
+                    self.host.service_host,
+                    devices,
+                    digest=f'renamed {buses}',
+                ).turned
+            )
+
+        self.assertEqual([], under_another_uuid(0, 1))
+        [arq] = under_another_uuid(1)
+        self.assertEqual(server, arq['instance_uuid'])
+        self.assertEqual([(server, False)], self.turned())
 
     def test_a_report_in_parts(self) -> None:
         uuids = [self.hold(bus) for bus in range(2)]
@@ -259,16 +305,20 @@ class TestTurned(base.DatabaseTestCase):
         self.turned(1)
         unchanged = self.statements(lambda: self.turned(1, numa_node=1))
         self.assertEqual(counts[0] - 2, len(unchanged))
-        self.assertEqual(
-            1,
-            len(
-                [
-                    statement
-                    for statement in self.statements(self.turned)
-                    if 'AS has_failed' in statement
-                ]
-            ),
-        )
+        for call, judging in (
+            (lambda: self.turned(1, numa_node=2), 0),
+            (self.turned, 1),
+            (lambda: self.turned(regions=(1,)), 1),
+            (lambda: self.turned(regions=(1,), numa_node=1), 0),
+            (self.turned, 1),
+        ):
+            self.assertEqual(
+                judging,
+                sum(
+                    'AS is_faulty' in statement
+                    for statement in self.statements(call)
+                ),
+            )
 
 
 class TestForget(base.DatabaseTestCase):

@@ -176,6 +176,22 @@ class TestHealth(test_publishing.PublishingTestCase):
         self.assert_told(server, 'accelerator_failed', 'accelerator_recovered')
         self.delete(server)
 
+    def test_a_device_is_gone(self):
+        server = self.boot_with_profile('qat')
+        [address] = self.guest_devices(server)
+        put_back = self.pull_out(self.name_of(address))
+        self.update()
+        [arq] = self.owner_reads(server)
+        self.assertEqual(
+            ('failed', 'the device is no longer there'),
+            (arq['health'], arq['reason']),
+        )
+        self.assert_told(server, 'accelerator_failed')
+        put_back()
+        self.update()
+        self.assert_told(server, 'accelerator_failed', 'accelerator_recovered')
+        self.delete(server)
+
     def assert_told(self, server, *names):
         """The owner reads these actions, and that they have ended."""
         api = self.api_fixture.api

@@ -18,12 +18,12 @@ one process of the API does so each minute.
 
 import dataclasses
 import threading
-import time
 
 from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.api.compute import occasion
 from nova_accel.api.compute import waiting
 from nova_accel.db import bitstream_demand
 from nova_accel.db import device_profile as device_profile_db
@@ -46,22 +46,6 @@ TRY_S = 5
 _TURN = 'stock'
 
 
-class _Occasion:
-    """Tells once in a while that it is time, to one thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._at = float('-inf')
-
-    def is_due(self, interval_s: int) -> bool:
-        with self._lock:
-            now = time.monotonic()
-            if now < self._at + interval_s:
-                return False
-            self._at = now
-            return True
-
-
 class _Recent:
     """The idle regions as they were some seconds ago.
 
@@ -70,7 +54,7 @@ class _Recent:
     """
 
     def __init__(self) -> None:
-        self._occasion = _Occasion()
+        self._occasion = occasion.Occasion()
         self._lock = threading.Lock()
         self._stock = stocking.RegionStock((), (), {})
         # (Device uuid, region) -> the bitstream that was chosen.
@@ -87,7 +71,7 @@ class _Recent:
             return self._chosen[key]
 
 
-_TO_ORDER = _Occasion()
+_TO_ORDER = occasion.Occasion()
 _RECENT = _Recent()
 
 

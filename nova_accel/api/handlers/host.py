@@ -49,6 +49,7 @@ def report(req: webob.Request) -> webob.Response:
         findings=body.get('findings', ()),
     )
     owner_news.tell(context, turned)
+    owner_news.look_for_silence(context)
     region_stocking.order()
     if orders is None:
         return webob.Response(status=204, content_type=None)

@@ -13,7 +13,8 @@
 """Owners are told when a device of a server fails, and when it works again.
 
 Nova's list of the server's actions says so, and a notification. The report of
-a host has the news, and waits for neither.
+a host has the news, and waits for neither. The reports of others are the
+occasion to look for hosts that have fallen silent.
 """
 
 from collections.abc import Sequence
@@ -22,15 +23,24 @@ import threading
 
 from oslo_log import log as logging
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel import reason
+from nova_accel.api.compute import occasion
 from nova_accel.api.http import caller
 from nova_accel.api.notifications import arq_notification
+from nova_accel.db import lease
+from nova_accel.db import silence
 from nova_accel.db.rows import judged_arqs
+from nova_accel.model.units import unit_health
 
+CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
-#: How many servers are told of for one report.
+#: Seconds after which a process tries again to be the one that looks.
+_TRY_S = 30
+
+#: How many servers are told of for one report, or for one silent host.
 _MOST_SERVERS = 64
 
 #: How many reports wait to be told of. They do while Nova's database hangs.
@@ -40,6 +50,8 @@ _MOST_REPORTS = 256
 _TELLER = futures.ThreadPoolExecutor(1, 'news')
 
 _ROOM = threading.Semaphore(_MOST_REPORTS)
+
+_TO_LOOK = occasion.Occasion()
 
 
 def tell(
@@ -68,6 +80,26 @@ def tell(
         )
 
 
+def look_for_silence(context: caller.Caller) -> None:
+    """Tell owners of hosts that have fallen silent, if it is time to look.
+
+    One process looks in each time of silence. Does not raise, since it has
+    nothing to do with what its caller does.
+    """
+    if not _TO_LOOK.is_due(_TRY_S):
+        return
+    silence_s = CONF.nova_accel.host_silence_s
+    try:
+        if lease.take('silence', silence_s):
+            for arqs in silence.find(silence_s).values():
+                tell(context, arqs)
+    except Exception as fault:
+        LOG.warning(
+            'Silent hosts are not looked for: %s',
+            reason.printable(str(fault) or type(fault).__name__),
+        )
+
+
 def _begin(
     context: caller.Caller, arqs: Sequence[judged_arqs.JudgedRow]
 ) -> None:
@@ -82,14 +114,15 @@ def _tell(
     try:
         from nova_accel.api.compute import server_action
 
-        for name, has_failed in (
-            ('accelerator_failed', True),
-            ('accelerator_recovered', False),
+        for name, works in (
+            ('accelerator_failed', False),
+            ('accelerator_recovered', True),
         ):
             servers = {
                 arq['instance_uuid']
                 for arq in arqs
-                if arq['has_failed'] is has_failed
+                if (arq['health'].health is unit_health.Health.HEALTHY)
+                is works
             }
             if servers:
                 server_action.add(name, servers)

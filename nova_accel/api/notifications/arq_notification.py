@@ -38,7 +38,6 @@ from nova_accel.db.rows import fence
 from nova_accel.db.rows import judged_arqs
 from nova_accel.model import arq_types
 from nova_accel.model.units import unit_health
-from nova_accel.model.units import unit_state
 
 LOG = logging.getLogger(__name__)
 
@@ -227,17 +226,14 @@ def of_health(
     """
     if not notifier.is_enabled():
         return
-    failed = unit_health.VERDICTS[unit_state.UnitState.FAULTY].reason
-    for action, has_failed, fault in (
-        (_FAIL, True, failed),
-        (_RECOVER, False, None),
-    ):
+    for verdict in dict.fromkeys(arq['health'] for arq in arqs):
+        works = verdict.health is unit_health.Health.HEALTHY
         for change in _changes(
             context,
-            action,
-            (arq for arq in arqs if arq['has_failed'] is has_failed),
+            _RECOVER if works else _FAIL,
+            (arq for arq in arqs if arq['health'] == verdict),
         ):
-            change.send(None, fault)
+            change.send(None, verdict.reason)
 
 
 @contextlib.contextmanager

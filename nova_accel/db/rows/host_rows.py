@@ -39,6 +39,10 @@ IS_DUE = sa.case(
 )
 
 
+#: ``hosts.found_silent`` of a host of which owners are told that it is silent.
+TOLD_SILENT = 2
+
+
 class HostState(TypedDict):
     """Whether a host reports."""
 

@@ -65,8 +65,8 @@ def replace(
     :param wanted: the rows of the report, of which none is another host's
     :param others: the uuids of further devices, which stay as they are; None
         if all others do
-    :returns: what guests have of the devices that have just failed, or that
-        just work again; if there are such devices, by one more statement
+    :returns: what guests have that has just failed or gone, or just works
+        again; if there may be such, by one more statement
     :raises Conflict: one of the others is not known
     """
     present = _present(connection, hostname, wanted, others)
@@ -87,13 +87,22 @@ def replace(
     gone = {
         table: present[table].keys() - wanted[table].keys() for table in wanted
     }
-    gone[_HANDLES] |= _give_to_heirs(
+    renamed, found_again = _give_to_heirs(
         connection, hostname, known, wanted, present, gone, others is None
     )
+    gone[_HANDLES] |= renamed
     _remove(connection, {table: list(gone[table]) for table in gone})
-    if not turned:
-        return []
-    return judged_arqs.read(connection, hostname, turned)
+    return judged_arqs.read_turned(
+        connection,
+        hostname,
+        set(turned),
+        found_again
+        | {
+            uuid
+            for uuid, row in present[_HANDLES].items()
+            if row['present'] is (uuid in gone[_HANDLES])
+        },
+    )
 
 
 def _give_to_heirs(
@@ -104,12 +113,13 @@ def _give_to_heirs(
     present: Mapping[sa.Table, reported_rows.Rows],
     gone: Mapping[sa.Table, Collection[str]],
     is_a_part: bool,
-) -> Set[str]:
+) -> tuple[Set[str], Set[str]]:
     """Give ARQs, providers and states to rows that have a new uuid.
 
     :param known: all rows of the host, and of the parts before
     :param is_a_part: whether other devices of the host are not told of
-    :returns: the handles whose ARQs have gone to another one
+    :returns: the handles whose ARQs have gone to another one; and of the
+        others, those that a report before did not have under any uuid
     """
     stale = {uuid: known[_HANDLES][uuid] for uuid in gone[_HANDLES]}
     if is_a_part and wanted[_HANDLES].keys() - present[_HANDLES].keys():
@@ -128,7 +138,11 @@ def _give_to_heirs(
         or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid')
     ):
         renamed_handles.let_providers_follow(connection, hostname)
-    return renamed.keys()
+    return renamed.keys(), {
+        reported
+        for uuid, reported in renamed.items()
+        if not stale[uuid]['present']
+    }
 
 
 def _put_devices(

@@ -21,6 +21,7 @@ transaction. A change of the revision locks the host.
 
 from collections.abc import Collection
 from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -37,17 +38,29 @@ _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 
 
+class HostNews(NamedTuple):
+    """What else a report finds of its host.
+
+    :ivar is_due: whether a drain of it is due
+    :ivar is_back: whether owners are told that it is silent
+    """
+
+    is_due: bool
+    is_back: bool
+
+
 def read(
     connection: sa.Connection, hostname: str
-) -> tuple[host_orders.Orders, bool]:
-    """The orders of a locked host, and whether a drain of it is due."""
-    revision, has_unadopted, is_due = connection.execute(
+) -> tuple[host_orders.Orders, HostNews]:
+    """The orders of a locked host, and what else there is to do."""
+    revision, has_unadopted, is_due, found_silent = connection.execute(
         sa.select(
             _HOSTS.c.orders,
             sa.exists().where(
                 _ARQS.c.hostname == hostname, _ARQS.c.role.is_(None)
             ),
             host_rows.IS_DUE,
+            _HOSTS.c.found_silent,
         ).where(_HOSTS.c.hostname == hostname)
     ).one()
     disabled = connection.scalars(
@@ -70,7 +83,9 @@ def read(
         frozenset(unclean),
         has_unadopted=bool(has_unadopted),
     )
-    return orders, bool(is_due)
+    return orders, HostNews(
+        bool(is_due), found_silent == host_rows.TOLD_SILENT
+    )
 
 
 def next_revision(connection: sa.Connection, hostname: str) -> int:

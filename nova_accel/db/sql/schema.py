@@ -86,6 +86,8 @@ HOSTS = _table(
     sa.Column(
         'reported_at', utc_datetime.UtcDateTime, nullable=False, index=True
     ),
+    # How often it was found silent since its last report; see db/silence.py.
+    sa.Column('found_silent', sa.Integer, nullable=False, server_default='0'),
     # The contract that its last report kept to: model/host_contract.py.
     sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
     # The revision of the host's orders: which devices are disabled, and which

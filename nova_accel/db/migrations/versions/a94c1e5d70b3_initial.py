@@ -40,6 +40,9 @@ def _create_hosts() -> None:
         sa.Column('service_host', sa.String(255), nullable=False),
         sa.Column('report_digest', sa.String(255), nullable=False),
         sa.Column('reported_at', sa.DateTime, nullable=False),
+        sa.Column(
+            'found_silent', sa.Integer, nullable=False, server_default='0'
+        ),
         sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
         sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
         sa.Column('changed_at', sa.DateTime),

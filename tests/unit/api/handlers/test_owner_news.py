@@ -17,6 +17,7 @@ from typing import Any
 import fixtures
 
 from nova_accel.api.handlers import owner_news
+from nova_accel.db import silence
 from unit import notifications
 from unit.api import base
 from unit.api.compute import test_bound_event
@@ -173,6 +174,78 @@ class TellTest(OwnerNewsTestCase):
         self.assertIn(
             f'owners of servers {self.servers[1]} are not told',
             self.log.output,
+        )
+
+
+class SilenceTest(OwnerNewsTestCase):
+    """Another host reports, and a process looks at each report."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.useFixture(ToldAtOnce())
+        find = silence.find
+        for name, value in (
+            ('db.silence.find', lambda _silence_s: find(-1)),
+            ('db.lease.take', lambda *_arguments: True),
+            ('api.handlers.owner_news._TRY_S', 0),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(f'nova_accel.{name}', value))
+
+    def other_reports(self) -> None:
+        report = {
+            **base.report(),
+            'node_uuid': base.numbered_uuid(7),
+            'devices': [],
+        }
+        self.ok('PUT', '/hosts/other', report, roles=base.SERVICE)
+
+    def test_a_host_falls_silent_and_is_back(self) -> None:
+        for expected in ([], self.actions(_FAILED), []):
+            self.other_reports()
+            self.assertEqual(expected, self.pop_actions())
+        self.report_host()
+        self.assertEqual(self.actions(_RECOVERED), self.pop_actions())
+
+    def test_the_notifications(self) -> None:
+        sent = self.useFixture(notifications.Notifications('test'))
+        self.other_reports()
+        self.assertEqual([], sent.pop())
+        self.other_reports()
+        self.assertEqual(
+            [
+                (
+                    'accelerator_request.fail',
+                    'the host of the server does not report',
+                )
+            ]
+            * 2,
+            [
+                (
+                    each['event_type'],
+                    each['payload']['nova_object.data']['fault'],
+                )
+                for each in sent.pop()
+            ],
+        )
+
+    def test_one_process_looks(self) -> None:
+        with fixtures.MonkeyPatch(
+            'nova_accel.db.lease.take', lambda *_arguments: False
+        ):
+            for _ in range(3):
+                self.other_reports()
+        self.assertEqual([], self.pop_actions())
+
+    def test_a_look_that_fails(self) -> None:
+        """The report is taken all the same."""
+
+        def fail(_silence_s: int) -> None:
+            raise OSError('away')
+
+        with fixtures.MonkeyPatch('nova_accel.db.silence.find', fail):
+            self.other_reports()
+        self.assertEqual(
+            'Silent hosts are not looked for: away\n', self.log.output
         )
 
 

@@ -68,7 +68,7 @@ def alone(name: str, longest_s: int, fault: Exception) -> Iterator[None]:
 
 
 def is_held(
-    name: sa.BindParameter[str], longest_s: sa.BindParameter[int]
+    name: sa.ColumnElement[str], longest_s: sa.BindParameter[int]
 ) -> sa.ColumnElement[bool]:
     """Whether some process has a lease, for statements about other things.
 

@@ -140,6 +140,42 @@ class TestGet(ServerTestCase):
                 self.assertEqual(health, self.health(instance_uuid)[0])
         self.assertEqual('failed', self.health(instance_uuid)[0])
 
+    def test_the_health_of_arqs(self) -> None:
+        """Of any server, by one statement."""
+        requests = [
+            self.acquire(allocations=(self.host.allocated(*where),))
+            for where in ((0,), (1, 0), (1, 1))
+        ]
+        self.report(faults=((1, 'hot'),))
+        [works, fails, changed] = [
+            host_arqs.get(*request.key)[0]['uuid'] for request in requests
+        ]
+        [unbound] = self.make_arqs(1)
+        found = {}
+
+        def read() -> None:
+            for uuid, row in server_arqs.get_health(
+                [works, fails, changed, unbound]
+            ).items():
+                self.assertEqual(uuid, row['uuid'])
+                found[uuid] = row['health'].health, row['since'] is not None
+
+        with lease.alone(
+            f'changing {requests[2].instance_uuid}', 60, Exception()
+        ):
+            self.assertEqual(1, len(self.statements(read)))
+        self.assertEqual(
+            {
+                works: ('healthy', False),
+                fails: ('failed', True),
+                changed: ('being replaced', True),
+            },
+            found,
+        )
+        self.assertEqual(
+            [], self.statements(lambda: server_arqs.get_health([]))
+        )
+
     def test_a_disabled_device_works(self) -> None:
         instance_uuid = self.acquire().instance_uuid
         draining.begin(self.host.hostname, 'fans', _END, 'admin')

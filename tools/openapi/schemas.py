@@ -71,6 +71,8 @@ def page_of(name: str, schema: Schema) -> Schema:
     )
 
 
+_HEALTH = [str(each) for each in unit_health.Health]
+
 _TIMES: Schema = {'created_at': _TIME, 'updated_at': _TIME_OR_NULL}
 
 DEVICE_PROFILE = _fields(
@@ -101,15 +103,27 @@ ACCELERATOR_REQUEST = _fields(
         **_TIMES,
         'reason': {
             **_STRING_OR_NULL,
-            'description': 'Why it is BindFailed, from 2.6 on',
+            'description': 'Why it is BindFailed, from 2.4 on',
         },
         'chosen_because': {
             **_STRING_OR_NULL,
-            'description': 'Why it has its device, from 2.7 on',
+            'description': 'Why it has its device, from 2.4 on',
         },
+        'health': {
+            'enum': [*_HEALTH, None],
+            'description': 'From 2.5 on; null if it has no device',
+        },
+        'health_reason': {
+            **_STRING_OR_NULL,
+            'description': 'Why the health is not healthy, from 2.5 on',
+        },
+        'health_since': {**_TIME_OR_NULL, 'description': 'From 2.5 on'},
     },
     'reason',
     'chosen_because',
+    'health',
+    'health_reason',
+    'health_since',
 )
 
 DEVICE = _fields(
@@ -403,7 +417,7 @@ SERVER = list_of(
                     'it is stopped'
                 ),
             },
-            'health': {'enum': [str(each) for each in unit_health.Health]},
+            'health': {'enum': _HEALTH},
             'reason': {
                 **_STRING_OR_NULL,
                 'description': 'Why the health is not healthy',

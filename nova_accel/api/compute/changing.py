@@ -35,7 +35,7 @@ def alone(instance_uuid: str) -> Iterator[None]:
     text = 'is being changed by another call: try again when that has ended'
     with (
         lease.alone(
-            server_arqs.CHANGING.format(instance_uuid),
+            server_arqs.CHANGING + instance_uuid,
             CONF.long_rpc_timeout + programming.AROUND_S,
             exceptions.Conflict(
                 f'server {instance_uuid} {text}', public=f'the server {text}'

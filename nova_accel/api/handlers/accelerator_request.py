@@ -12,6 +12,7 @@
 
 """``/accelerator_requests``: what Nova's Cyborg client and tenants call."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import functools
 from typing import Any
@@ -32,6 +33,7 @@ from nova_accel.api.notifications import notifier
 from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
 from nova_accel.db import client_arqs
+from nova_accel.db import server_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 
@@ -82,7 +84,7 @@ def list_arqs(req: webob.Request) -> webob.Response:
         'accelerator_requests',
         'arqs',
         arqs,
-        functools.partial(_to_json, req, sees_host),
+        functools.partial(_to_json, req, sees_host, _health(req, arqs)),
     )
 
 
@@ -157,7 +159,10 @@ def get_arq(req: webob.Request) -> webob.Response:
     )
     return webob.Response(
         json_body=_to_json(
-            req, policy.allows(context, host_policies.SHOW), arq
+            req,
+            policy.allows(context, host_policies.SHOW),
+            _health(req, [arq]),
+            arq,
         )
     )
 
@@ -173,7 +178,7 @@ def create_arqs(req: webob.Request) -> webob.Response:
     # They are bound nowhere yet, so nothing has to be hidden.
     return webob.Response(
         status=201,
-        json_body={'arqs': [_to_json(req, True, arq) for arq in arqs]},
+        json_body={'arqs': [_to_json(req, True, {}, arq) for arq in arqs]},
     )
 
 
@@ -307,8 +312,22 @@ def _own_project(context: caller.Caller) -> str:
     return project_id
 
 
+def _health(
+    req: webob.Request, arqs: Iterable[arq_rows.ArqRow]
+) -> dict[str, server_arqs.HealthRow]:
+    """That of bound ARQs, if the caller knows of it."""
+    if not microversion.is_at_least(req, '2.5'):
+        return {}
+    return server_arqs.get_health(
+        [arq['uuid'] for arq in arqs if arq['attach_handle_uuid'] is not None]
+    )
+
+
 def _to_json(
-    req: webob.Request, sees_host: bool, row: arq_rows.ArqRow
+    req: webob.Request,
+    sees_host: bool,
+    health: Mapping[str, server_arqs.HealthRow],
+    row: arq_rows.ArqRow,
 ) -> dict[str, Any]:
     arq: Mapping[str, Any] = (
         row
@@ -344,4 +363,10 @@ def _to_json(
     if microversion.is_at_least(req, '2.4'):
         shown['reason'] = arq['reason']
         shown['chosen_because'] = arq['chosen_because']
+    if microversion.is_at_least(req, '2.5'):
+        judged = health.get(arq['uuid'])
+        verdict, reason = judged['health'] if judged else (None, None)
+        shown['health'] = verdict
+        shown['health_reason'] = reason
+        shown['health_since'] = judged and representation.iso(judged['since'])
     return shown

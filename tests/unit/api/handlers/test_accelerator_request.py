@@ -230,6 +230,47 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.assertEqual(expected, shown['chosen_because'])
         self.assertNotIn('chosen_because', self.ok('GET', path, version='2.3'))
 
+    def test_whether_its_device_works(self) -> None:
+        """For tenants, too, and in words that are always the same."""
+        bound, unbound = [self.create_arq() for _number in range(2)]
+        self.bind(bound)
+        nothing = (None, None, None)
+        for fault, expected in (
+            (None, ('healthy', None, None)),
+            ('0000:0c:00.0 is hot', ('failed', 'the device does not work')),
+        ):
+            report = {**base.report(), 'digest': f'{fault}'}
+            report['devices'][0]['fault'] = fault
+            self.ok(
+                'PUT', f'/hosts/{base.HOSTNAME}', report, roles=base.SERVICE
+            )
+            who = {'version': '2.5', 'roles': base.READER}
+            arqs = [
+                *self.ok('GET', _PATH, **who)['arqs'],
+                *self.ok('GET', f'{_PATH}?instance={base.INSTANCE}', **who)[
+                    'arqs'
+                ],
+                *(
+                    self.ok('GET', f'{_PATH}/{uuid}', **who)
+                    for uuid in (bound, unbound)
+                ),
+            ]
+            for arq, is_bound in zip(
+                arqs, (True, False, True, True, False), strict=True
+            ):
+                health = tuple(
+                    arq[name]
+                    for name in ('health', 'health_reason', 'health_since')
+                )
+                if not is_bound:
+                    self.assertEqual(nothing, health)
+                    continue
+                self.assertEqual(expected, health[: len(expected)])
+                self.assertIs(fault is None, health[2] is None)
+        for path in (f'{_PATH}/{bound}', _PATH):
+            answer = self.call('GET', path, version='2.4')
+            self.assertNotIn('health', answer.text)
+
     def test_the_reason_tells_nothing_of_others_devices(self) -> None:
         self.ok('POST', f'/devices/{base.DEVICE}/disable')
         arq = self.create_arq()

@@ -10,9 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Writes the manual's table of server operations, as the tests mark it.
+"""Writes the manual's tables of server operations, as the tests have them.
 
-The manual runs this too, so that its table cannot be out of date.
+The manual runs this too, so that its tables cannot be out of date.
 """
 
 import argparse
@@ -21,9 +21,11 @@ from collections.abc import Iterator
 import itertools
 import pathlib
 import sys
+import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'tests'))
 
+from functional import changes_by_state
 from functional import operations
 
 _COLUMNS = [
@@ -71,6 +73,26 @@ def table() -> str:
     return '\n'.join([*lines, ''])
 
 
+def changes() -> str:
+    """A reStructuredText table of accelerators that change, by state.
+
+    A sentence follows on the operations that Nova refuses meanwhile.
+    """
+    lines = ['.. list-table::', '   :header-rows: 1', '']
+    lines += _row('The server', *changes_by_state.Operation)
+    for state, outcomes in changes_by_state.TABLE.items():
+        lines += _row(state.text, *outcomes.values())
+    *others, last = changes_by_state.REFUSED_MEANWHILE
+    lines += [
+        '',
+        *textwrap.wrap(
+            'While a change goes on, Nova answers 409 to these operations: '
+            f'{", ".join(others)} and {last}.'
+        ),
+    ]
+    return '\n'.join([*lines, ''])
+
+
 def _row(*cells: str) -> Iterator[str]:
     start = '   * -'
     for cell in cells:
@@ -111,12 +133,17 @@ def _footnote(method: str) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
+        '--changes',
+        action='store_true',
+        help='the table of accelerators that change, by the server\'s state',
+    )
+    parser.add_argument(
         '--output',
         type=pathlib.Path,
         help='a file, instead of standard output',
     )
     arguments = parser.parse_args()
-    text = table()
+    text = changes() if arguments.changes else table()
     if arguments.output:
         arguments.output.write_text(text)
     else:

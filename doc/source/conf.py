@@ -88,15 +88,20 @@ def write_states(app):
 
 def write_operations(app):
     # Nova's test modules change the process that imports them.
-    subprocess.run(  # noqa: S603
-        [
-            sys.executable,
-            TOOLS / 'operations_to_rst.py',
-            '--output',
-            SOURCE / 'contributor' / 'tested-operations.inc.rst',
-        ],
-        check=True,
-    )
+    for arguments, table in (
+        ([], 'contributor/tested-operations.inc.rst'),
+        (['--changes'], 'admin/changes-by-state.inc.rst'),
+    ):
+        subprocess.run(  # noqa: S603
+            [
+                sys.executable,
+                TOOLS / 'operations_to_rst.py',
+                *arguments,
+                '--output',
+                SOURCE / table,
+            ],
+            check=True,
+        )
 
 
 def write_status_help(app):

@@ -21,6 +21,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api import client
 
 from functional import base
+from functional import changes_by_state
 from functional import test_publishing
 from nova_accel import exceptions
 from nova_accel.client import our_allocations
@@ -310,31 +311,8 @@ class TestInterrupted(SetTestCase):
             self.assert_has(server, 'qat', (0, 'PCI'))
 
 
-class TestStates(SetTestCase):
-    """What may be changed in which state, and what Nova does meanwhile."""
-
-    def act(self, server, action, status):
-        self.admin_api.post_server_action(server['id'], action)
-        return self._wait_for_state_change(server, status)
-
-    def test_states_that_forbid_it(self):
-        server = self.boot_with_profile('qat')
-        self.start_accelerated_compute('host2')
-        for action, status, back in (
-            ({'pause': None}, 'PAUSED', {'unpause': None}),
-            ({'suspend': None}, 'SUSPENDED', {'resume': None}),
-            ({'rescue': None}, 'RESCUE', {'unrescue': None}),
-            ({'migrate': None}, 'VERIFY_RESIZE', {'revertResize': None}),
-            ({'shelve': None}, 'SHELVED_OFFLOADED', {'unshelve': None}),
-        ):
-            self.act(server, action, status)
-            before = self.arqs(server)
-            for name in ('two', None):
-                self.set(server, name, 409)
-            self.assertEqual(before, self.arqs(server))
-            server = self.act(server, back, 'ACTIVE')
-            self.assert_guest_has_its_arqs(server, (0, 'PCI'))
-        self.assert_named(server, 'qat')
+class TestMeanwhile(SetTestCase):
+    """What Nova does meanwhile; ``test_changes_by_state`` has the states."""
 
     def during(self, meanwhile):
         """Do something while a plain server is changed."""
@@ -359,28 +337,26 @@ class TestStates(SetTestCase):
         refused = []
 
         def act(server):
-            for action in (
-                {'os-stop': None},
-                {'reboot': {'type': 'HARD'}},
-                {'pause': None},
-                {'suspend': None},
-                {'rescue': None},
-                {'migrate': None},
-                {'shelve': None},
-                {'rebuild': {'imageRef': server['image']['id']}},
-                {'resize': {'flavorRef': self._create_flavor(memory_mb=65)}},
-            ):
+            arguments = {
+                'reboot': {'type': 'HARD'},
+                'os-migrateLive': {'host': None, 'block_migration': 'auto'},
+                'rebuild': {'imageRef': server['image']['id']},
+                'resize': {'flavorRef': self._create_flavor(memory_mb=65)},
+            }
+            for action in changes_by_state.REFUSED_MEANWHILE.values():
                 error = self.assertRaises(
                     client.OpenStackApiException,
                     self.admin_api.post_server_action,
                     server['id'],
-                    action,
+                    {action: arguments.get(action)},
                 )
                 refused.append(error.response.status_code)
             refused.append(self.set(server, 'two', 409).status_code)
 
         server = self.during(act)
-        self.assertEqual([409] * 10, refused)
+        self.assertEqual(
+            [409] * (len(changes_by_state.REFUSED_MEANWHILE) + 1), refused
+        )
         self.assert_has(server, 'qat', (0, 'PCI'))
 
     def test_it_is_deleted_meanwhile(self):

@@ -15,9 +15,12 @@ import pathlib
 import re
 import unittest
 
+from nova.compute import vm_states
+from nova.objects import fields
 import testtools
 
 import functional
+from functional import changes_by_state
 from functional import operations
 
 
@@ -77,3 +80,23 @@ class TestQuick(testtools.TestCase):
                     sum(re.search(line, name) is not None for name in names),
                     line,
                 )
+
+
+class TestChangesByState(testtools.TestCase):
+    def test_each_state_of_nova_is_tried(self):
+        """Nova knows a server in any other to be busy, or gone."""
+        self.assertEqual(
+            set(fields.InstanceState.ALL),
+            {state.vm_state for state in changes_by_state.TABLE}
+            | {vm_states.BUILDING, vm_states.DELETED},
+        )
+
+    def test_each_outcome_is_met(self):
+        self.assertEqual(
+            set(changes_by_state.Outcome),
+            {
+                outcome
+                for outcomes in changes_by_state.TABLE.values()
+                for outcome in outcomes.values()
+            },
+        )

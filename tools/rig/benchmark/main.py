@@ -180,11 +180,18 @@ def _add_scheduler(commands: subcommands.Commands) -> None:
     _add_database(command)
     command.add_argument(
         '--simulate',
-        choices=('fpga', 'gpu'),
+        choices=('fpga', 'gpu', 'shapes'),
         help=(
             'instead, choose devices for many servers in a cloud in memory: '
-            'fpga says how many need no programming, gpu how many are refused'
+            'fpga says how many need no programming, gpu how many are '
+            'refused, and shapes how many are placed on cards that may be '
+            'whole, vGPUs or GPU instances'
         ),
+    )
+    command.add_argument(
+        '--picture',
+        metavar='FILE',
+        help='with --simulate shapes, draw the cards over time, as SVG',
     )
 
 
@@ -278,7 +285,7 @@ def _api(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _scheduler(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.simulate:
-        return _simulated(arguments.simulate)
+        return _simulated(arguments)
     from rig.benchmark import scheduler_cloud
     from rig.benchmark import scheduler_cost
 
@@ -298,12 +305,17 @@ def _scheduler(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _simulated(kind: str) -> dict[str, Any]:
+def _simulated(arguments: argparse.Namespace) -> dict[str, Any]:
     from rig.benchmark.simulation import fpga
     from rig.benchmark.simulation import gpu
+    from rig.benchmark.simulation import shapes
 
-    simulations = {'fpga': fpga.figures, 'gpu': gpu.figures}
-    return simulations[kind]()
+    simulations: dict[str, Callable[[], dict[str, Any]]] = {
+        'fpga': fpga.figures,
+        'gpu': gpu.figures,
+        'shapes': lambda: shapes.figures(arguments.picture),
+    }
+    return simulations[arguments.simulate]()
 
 
 def _report(arguments: argparse.Namespace) -> dict[str, Any]:

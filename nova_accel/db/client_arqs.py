@@ -241,7 +241,7 @@ def bind(
             connection, client_bindings.asks(rows, bindings)
         )
         client_bindings.write(connection, rows, bindings, allotted.why, failed)
-        handle_rows.take(connection, allotted.arqs)
+        handle_rows.take(connection, allotted)
         order_rows.tell_of_bindings(
             connection, {each['hostname'] for each in bindings.values()}
         )
@@ -284,7 +284,7 @@ def _allot(
         host_rows.check_known(connection, {slot.hostname for slot in slots})
         raise
     silent = stock.silent_hosts(silence_s)
-    allotted = handle_stock.Allotment({}, {})
+    allotted = handle_stock.Allotment({}, {}, {})
     failed: dict[str, exceptions.AcceleratorsBusy] = {}
     for of_one in asks.values():
         try:
@@ -298,6 +298,7 @@ def _allot(
         else:
             allotted.arqs.update(found.arqs)
             allotted.why.update(found.why)
+            allotted.cards.update(found.cards)
     return allotted, failed
 
 

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model.units import explanation
@@ -94,6 +95,7 @@ def _read(
             _DEVICES.c.fault,
             counted.c.is_clean,
             counted.c.unclean_reason,
+            counted.c.has_room,
             counted.c.is_held,
         )
         .select_from(
@@ -134,15 +136,16 @@ def _read(
 
 def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """How many units of each deployable are alike."""
-    alike = (
-        _HANDLES.c.deployable_uuid,
-        _HANDLES.c.unclean_since.is_(None).label('is_clean'),
-        _HANDLES.c.unclean_reason,
-        _HANDLES.c.arq_uuid.is_not(None).label('is_held'),
-    )
-    return (
-        sa.select(*alike, sa.func.count().label('amount'))
+    each = (
+        sa.select(
+            _HANDLES.c.deployable_uuid,
+            _HANDLES.c.unclean_since.is_(None).label('is_clean'),
+            _HANDLES.c.unclean_reason,
+            unit_states.has_room().label('has_room'),
+            _HANDLES.c.arq_uuid.is_not(None).label('is_held'),
+        )
         .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
         .where(*wanted, _HANDLES.c.present)
-        .group_by(*alike)
+        .subquery('each')
     )
+    return sa.select(each, sa.func.count().label('amount')).group_by(*each.c)

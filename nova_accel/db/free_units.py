@@ -32,6 +32,7 @@ from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.db.sql import utc_datetime
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state
@@ -57,9 +58,25 @@ _LASTS_S = 60
 _OF_HOST, _OTHER, _SILENT, _CLOCK = range(4)
 
 _TOTAL = sa.func.count(sa.case((_HANDLES.c.present, 1)))
-_FREE = sa.func.count(sa.case((unit_states.is_unused(), 1)))
+_FREE = sa.func.count(sa.case((unit_states.is_available(), 1)))
 _IN_USE = sa.func.count(
     sa.case((sa.and_(_HANDLES.c.present, unit_states.is_in(_State.USED)), 1))
+)
+#: The slices of a deployable of a card of many shapes: their mode and size,
+#: and the starts of those that its host offers, and of those that are taken.
+_SLICES = (
+    sa.func.max(_HANDLES.c.slice_mode),
+    sa.func.max(_HANDLES.c.slice_end - _HANDLES.c.slice_start),
+    *(
+        sa.func.aggregate_strings(
+            sa.case((which, sa.cast(_HANDLES.c.slice_start, sa.String(10)))),
+            ',',
+        )
+        for which in (
+            sa.and_(_HANDLES.c.present, _HANDLES.c.unclean_since.is_(None)),
+            _HANDLES.c.arq_uuid.is_not(None),
+        )
+    ),
 )
 
 #: Why no guest can have a unit of the device, in the words for tenants.
@@ -78,6 +95,7 @@ def _rows(
     total: sa.ColumnElement[Any],
     free: sa.ColumnElement[Any],
     in_use: sa.ColumnElement[Any],
+    *slices: sa.ColumnElement[Any],
 ) -> sa.Select[Any]:
     """The columns of a :class:`unit_changes.ChangedDeployable`."""
     return sa.select(
@@ -98,6 +116,7 @@ def _rows(
         ).label('free'),
         sa.func.coalesce(in_use, 0).label('in_use'),
         _UNUSABLE.label('unusable'),
+        *slices,
         # As a text, too.
         sa.type_coerce(_DEVICES.c.link_sets, sa.Text).label('link_sets'),
     ).select_from(source)
@@ -115,7 +134,7 @@ def _count(what: sa.ColumnElement[int]) -> sa.ScalarSelect[int]:
 def _short(kind: int, text: sa.ColumnElement[str]) -> sa.Select[Any]:
     """A row that has only one value."""
     return sa.select(
-        sa.literal_column(str(kind)), text, *[sa.null() for _ in range(13)]
+        sa.literal_column(str(kind)), text, *[sa.null() for _ in range(17)]
     )
 
 
@@ -142,6 +161,10 @@ def _all() -> sa.CompoundSelect[Any]:
             _TOTAL.label('total'),
             _FREE.label('free'),
             _IN_USE.label('in_use'),
+            *(
+                each.label(f'slice{number}')
+                for number, each in enumerate(_SLICES)
+            ),
         )
         .group_by(_HANDLES.c.deployable_uuid)
         .subquery('counted')
@@ -156,16 +179,26 @@ def _all() -> sa.CompoundSelect[Any]:
             counted.c.total,
             counted.c.free,
             counted.c.in_use,
+            *(counted.c[f'slice{number}'] for number in range(len(_SLICES))),
         ),
         *_REST,
     )
 
 
 def _changed() -> sa.CompoundSelect[Any]:
-    changed = sa.select(_HANDLES.c.deployable_uuid).where(
-        _HANDLES.c.changed_at >= _SINCE
+    is_new = _HANDLES.c.changed_at >= _SINCE
+    # A unit that is taken or given back changes the room for all others of its
+    # card.
+    others = _HANDLES.alias('others_of_card')
+    changed = sa.union(
+        sa.select(_HANDLES.c.deployable_uuid).where(is_new),
+        sa.select(others.c.deployable_uuid)
+        .select_from(
+            _HANDLES.join(others, others.c.card_uuid == _HANDLES.c.card_uuid)
+        )
+        .where(is_new),
     )
-    counts = _count(_TOTAL), _count(_FREE), _count(_IN_USE)
+    counts = [_count(each) for each in (_TOTAL, _FREE, _IN_USE, *_SLICES)]
     return sa.union_all(
         _rows(_OF_HOST, _OF_HOSTS, _HOSTS.c.hostname, *counts).where(
             _HOSTS.c.changed_at >= _SINCE
@@ -213,7 +246,20 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
     others: list[unit_changes.ChangedDeployable] = []
     silent = set()
     at = ''
-    for kind, text, uuid, provider, class_, traits, *facts, sets in rows:
+    for (
+        kind,
+        text,
+        uuid,
+        provider,
+        class_,
+        traits,
+        *facts,
+        mode,
+        size,
+        offered,
+        taken,
+        sets,
+    ) in rows:
         if kind == _SILENT:
             silent.add(text)
         elif kind == _CLOCK:
@@ -232,6 +278,8 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
                             class_,
                             _traits(traits),
                             *facts,
+                            _slices(class_, mode, size, offered),
+                            _slices(class_, mode, size, taken),
                             _link_sets(sets),
                         )
                     )
@@ -242,6 +290,19 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
         of_hosts,
         others,
         frozenset(silent),
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _slices(
+    resource_class: str, mode: str | None, size: int, starts: str | None
+) -> tuple[card_slice.CardSlice, ...]:
+    """Slices, of which only this process knows, so the class is the shape."""
+    if mode is None or not starts:
+        return ()
+    return tuple(
+        card_slice.CardSlice(resource_class, mode, start, size)
+        for start in sorted(map(int, starts.split(',')))
     )
 
 

@@ -13,6 +13,7 @@
 
 """Cards that make mediated devices on demand, mostly vGPUs."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
@@ -24,11 +25,13 @@ from typing import NamedTuple
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import card_shapes
 from nova_accel.drivers import facts
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import hardware
@@ -69,11 +72,16 @@ class MdevDriver(base.Driver):
     Virtual functions make one unit each, and are assigned to the types in the
     same order.
 
+    With ``shapes`` in its line, the card offers all units that it could make.
+    These exclude each other, see :mod:`nova_accel.model.card_slice`.
+
     Held devices always come first, whatever their uuids are: a server that was
     taken over from another service has uuids of that service.
     """
 
-    line_keys = frozenset({'live_migratable', 'mdev_type', 'mdev_types'})
+    line_keys = frozenset(
+        {'live_migratable', 'mdev_type', 'mdev_types', 'shapes'}
+    )
     cleaning_methods = frozenset({'none'})
 
     def discover(
@@ -84,6 +92,8 @@ class MdevDriver(base.Driver):
     ) -> hardware.Device:
         _check_is_no_part(function, spec, host)
         parents = _parents(function, host)
+        if spec.shapes:
+            return self._shaped(function, spec, parents, host)
         types = _types(parents, spec)
         known = facts.virtual(facts.of(function, spec))
         deployables = []
@@ -130,6 +140,71 @@ class MdevDriver(base.Driver):
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         self._node_devices.destroy_mdev(handle.uuid)
+
+    def _shaped(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        parents: Sequence[pci_function.PciFunction],
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device:
+        """The card with all units that it can make while it has no others.
+
+        It makes vGPUs of one type at a time.
+
+        :raises DeviceError: it makes none of the line's shapes.
+        """
+        types = {
+            name: (mdev_type, most)
+            for mdev_type in _made(parents)
+            if (most := self._max_instances(parents, mdev_type))
+            and (name := next(self._read(parents, mdev_type, 'name'), ''))
+            and not card_shapes.is_on_instance(name)
+        }
+        device = card_shapes.device(
+            facts.virtual(facts.of(function, spec)),
+            [
+                dataclasses.replace(handle, slice=each)
+                for name in _chosen(spec.shapes, types)
+                for each, handle in zip(
+                    card_shapes.vgpu_slices(name, types[name][1]),
+                    self._all_handles(parents, *types[name]),
+                    # A card with fewer virtual functions makes fewer.
+                    strict=False,
+                )
+            ],
+        )
+        addresses = {parent.address for parent in parents}
+        ours = {handle.uuid for handle in device.handles}
+        for mdev in (*host.mdevs, *host.held_mdevs):
+            if mdev.parent in addresses and mdev.uuid not in ours:
+                raise exceptions.DeviceError(
+                    f'the mediated device {mdev.uuid} ({mdev.type}) is none '
+                    'of its shapes, and how much room it leaves is unknown: '
+                    'delete or migrate its server, or remove it'
+                )
+        return device
+
+    def _all_handles(
+        self,
+        parents: Sequence[pci_function.PciFunction],
+        mdev_type: str,
+        most: int,
+    ) -> list[attach_handle.AttachHandle]:
+        """The handles of all units of a type; a virtual function makes one."""
+        places = (
+            [(parents[0], number) for number in range(most)]
+            if parents[0].parent_address is None
+            else [(parent, 0) for parent in parents[:most]]
+        )
+        return [
+            attach_handle.AttachHandle(
+                self._uuid(parent, mdev_type, number),
+                parent.address,
+                mdev_type,
+            )
+            for parent, number in places
+        ]
 
     def _units(
         self,
@@ -388,6 +463,25 @@ def _divided(
     return found
 
 
+def _chosen(shapes: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The names of the vGPU types of a line.
+
+    :raises DeviceError: the line has a shape that the card does not make.
+    """
+    for shape in shapes:
+        if not shape.startswith(f'{card_slice.VGPU}:'):
+            raise exceptions.DeviceError(
+                f'its "shapes" have "{shape}", and its mediated devices can '
+                'be "vgpu:" alone'
+            )
+    return card_shapes.chosen(shapes, card_slice.VGPU, known)
+
+
+def _made(parents: Sequence[pci_function.PciFunction]) -> list[str]:
+    """The types that the card makes."""
+    return sorted({type_ for parent in parents for type_ in parent.mdev_types})
+
+
 def _types(
     parents: Sequence[pci_function.PciFunction], spec: device_spec.DeviceSpec
 ) -> Sequence[tuple[str, int]]:
@@ -400,7 +494,7 @@ def _types(
         raise exceptions.DeviceError(
             'the line has both "mdev_type" and "mdev_types"'
         )
-    made = sorted({type_ for parent in parents for type_ in parent.mdev_types})
+    made = _made(parents)
     wanted = spec.mdev_types or tuple(
         (mdev_type, sys.maxsize)
         for mdev_type in ([spec.mdev_type] if spec.mdev_type else made)

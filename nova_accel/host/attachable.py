@@ -66,7 +66,8 @@ def refusals(
 ) -> dict[str, str]:
     """Why units of a device cannot be attached to a guest.
 
-    If units share a function, all but the first are refused.
+    If units share a function, all but the first are refused, unless they
+    exclude each other anyway.
 
     :param line_keys: the keys that the device's driver reads, see
         :attr:`nova_accel.drivers.base.Driver.line_keys`; the cure is one of
@@ -85,7 +86,8 @@ def refusals(
                 _check_unit(handle, parts, seen, host, line_keys)
         except exceptions.DeviceError as error:
             found[handle.uuid] = str(error)
-        seen.update(handle.functions)
+        if handle.slice is None:
+            seen.update(handle.functions)
     return found
 
 

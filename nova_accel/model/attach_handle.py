@@ -20,6 +20,7 @@ from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.model import bounds
+from nova_accel.model import card_slice
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
 
@@ -52,6 +53,8 @@ class AttachHandle:
     (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that libvirt takes
     the function from its host driver and gives it back. ``identity`` tells the
     device from another that is put in its place, see :func:`identity_of`.
+    ``slice`` is the part of the card that it takes, None if it shares no
+    card with units of other shapes.
     ``cleaning`` is how its driver cleans it after a guest: the value of the
     key ``clean``, and the command.
     ``live_migratable`` and ``vgpu_params`` are the values of the keys of these
@@ -66,6 +69,7 @@ class AttachHandle:
     vgpu_type: str | None = None
     is_managed: bool = True
     identity: str | None = None
+    slice: card_slice.CardSlice | None = None
     cleaning: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     live_migratable: bool | None = dataclasses.field(
         default=None, compare=False
@@ -111,6 +115,7 @@ class AttachHandle:
                 str(address) for address in self.further_functions
             ],
             'managed': None if self.is_managed else 'no',
+            'slice': self.slice and self.slice.to_dict(),
         }
         info.update((key, value) for key, value in optional.items() if value)
         return info
@@ -230,4 +235,5 @@ def _of_info(
         is_managed=field('managed', decoding.optional(decoding.text), None)
         != 'no',
         identity=identity,
+        slice=field('slice', decoding.optional(card_slice.from_dict), None),
     )

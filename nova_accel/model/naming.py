@@ -42,6 +42,12 @@ OWNER_TRAIT = os_traits.OWNER_CYBORG
 #: this trait, and no other provider has it.
 FABRIC_TRAIT = f'{OWNERSHIP_TRAIT}_FABRIC'
 
+#: Placement counts by it what units of different shapes share: their card. A
+#: provider has :data:`nova_accel.model.card_slice.WHOLE_CARD` of it.
+CARD_SHARE = 'CUSTOM_CARD_SHARE'
+
+_SHAPE_PREFIX = 'CUSTOM_SHAPE_'
+
 #: Device type -> resource class, a standard one where it exists.
 RESOURCE_CLASSES = {
     'AICHIP': 'CUSTOM_AICHIP',
@@ -137,6 +143,21 @@ def vgpu_traits(
             vgpu_trait(vendor, product_id, ' '.join(words[1:] or words))
         )
     return frozenset(traits)
+
+
+def shape_class(shape: str) -> str:
+    """``CUSTOM_SHAPE_<SHAPE>``: the resource class of units of a shape.
+
+    :raises InvalidName: no name can be made of the shape.
+    """
+    return custom_trait(
+        _SHAPE_PREFIX.removeprefix('CUSTOM_').rstrip('_'), shape
+    )
+
+
+def is_shape_class(resource_class: str) -> bool:
+    """Whether :func:`shape_class` makes this name."""
+    return resource_class.startswith(_SHAPE_PREFIX)
 
 
 def link_trait(kind: str, size: int) -> str:

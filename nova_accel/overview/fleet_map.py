@@ -36,6 +36,7 @@ from nova_accel.model.fleet import fleet
 LETTERS = {
     'used': '',
     'free': '',
+    'excluded': 'X',
     'drained': 'D',
     'unclean': 'C',
     'faulty': 'F',

@@ -23,8 +23,10 @@ from typing import NamedTuple
 from nova import objects
 from nova.scheduler import host_manager
 
+from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_links
+from nova_accel.model.units import known_pool
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import aggregate_values
@@ -131,7 +133,7 @@ class CandidateOrder:
             if cost is None:
                 return _DOUBTFUL
             costs.append(cost)
-        amounts = self._amounts(candidate)
+        amounts = self.amounts(candidate)
         if len(costs) == 1:
             [cost] = costs
         elif all(
@@ -140,6 +142,18 @@ class CandidateOrder:
             cost = unit_choice.together(costs)
         else:
             return _DOUBTFUL
+        cards = {
+            rp_uuid
+            for rp_uuid, resource_class in amounts
+            if naming.is_shape_class(resource_class)
+        }
+        if cards and len(costs) > 1:
+            harm_to_cards = known.harm_to_cards(amounts, self._packs(host))
+            if harm_to_cards is None:
+                return _DOUBTFUL
+            cost = known_pool.with_harm(cost, harm_to_cards)._replace(
+                span=len(cards)
+            )
         harm = known.harm(amounts)
         if harm is not None:
             cost = self._with_harm(cost, harm, host)
@@ -148,7 +162,7 @@ class CandidateOrder:
             False, cost, self._left.get(id(vars(host)), cost.left)
         )
 
-    def _amounts(self, candidate: Candidate) -> dict[tuple[str, str], int]:
+    def amounts(self, candidate: Candidate) -> dict[tuple[str, str], int]:
         """(Provider, class) -> the units that all groups take of it."""
         amounts: dict[tuple[str, str], int] = {}
         for asked in self._asked:
@@ -165,12 +179,15 @@ class CandidateOrder:
         host: host_manager.HostState,
     ) -> unit_choice.Cost:
         """The cost, by the sets of the whole host and not of single pools."""
-        is_packed = all(asked.sign(host) > 0 for asked in self._asked)
+        is_packed = self._packs(host)
         return cost._replace(
             span=harm.span,
             broken=harm.broken if is_packed else 0,
             left=harm.left if is_packed else -harm.left,
         )
+
+    def _packs(self, host: host_manager.HostState) -> bool:
+        return all(asked.sign(host) > 0 for asked in self._asked)
 
     def _left_by(
         self,

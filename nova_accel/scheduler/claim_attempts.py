@@ -33,8 +33,11 @@ import time
 from nova import objects
 from nova.scheduler import host_manager
 
+from nova_accel.model import naming
+from nova_accel.model.units import host_links
 from nova_accel.model.units import known_units
 from nova_accel.scheduler import candidate_order
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 
 #: The attempts of one server, if it has more candidates than hosts. As many
@@ -56,6 +59,13 @@ class ScheduledRequest:
         """:param known: what is known of free units, None if nothing is"""
         self._spec = request_spec
         self._known = known
+        self._has_shapes = any(
+            naming.is_shape_class(resource_class)
+            for group in ownership.our_groups(request_spec)
+            for resource_class in group.resources
+        )
+        # What is set aside for the server that Nova looks at.
+        self._reserved: host_links.Amounts = {}
         # The uuid of a server -> the uuid of its host.
         self._hosts: dict[str, str] = {}
         self.sort_anew()
@@ -78,10 +88,25 @@ class ScheduledRequest:
     def is_silent(self, host: host_manager.HostState) -> bool:
         return self._known is not None and self._known.is_silent(host.nodename)
 
+    def can_claim(self, candidate: candidate_order.Candidate) -> bool:
+        """Whether a candidate's cards can still take the shapes it asks for.
+
+        Placement counts the shares of cards, and not which shapes exclude each
+        other. Nova looks at the candidates of a host just before it claims the
+        first one. So that one is set aside now, instead of the one before.
+        """
+        if self._known is None or not self._has_shapes:
+            return True
+        before, self._reserved = self._reserved, self.order.amounts(candidate)
+        return self._known.reserve(
+            self._spec.instance_uuid, self._reserved, before, time.monotonic()
+        )
+
     def claimed(self, host_uuid: str) -> None:
         """Note that the server has got a host, and its units."""
         server = self._spec.instance_uuid
         self._hosts[server] = host_uuid
+        self._reserved = {}
         if self._known is not None:
             now = time.monotonic()
             for place, amount in self._amounts().items():
@@ -92,7 +117,9 @@ class ScheduledRequest:
         amounts: collections.Counter[tuple[str, str]] = collections.Counter()
         for group in ownership.our_groups(self._spec):
             for rp_uuid in group.provider_uuids:
-                for resource_class, amount in group.resources.items():
+                for resource_class, amount in our_group.units_of(
+                    group
+                ).items():
                     amounts[rp_uuid, resource_class] += amount
         return amounts
 
@@ -122,9 +149,17 @@ class Attempt(host_manager.HostState):
 
     @property
     def allocation_candidates(self) -> list[candidate_order.Candidate]:
-        """The candidates of the host; none where it must be no alternate."""
+        """The candidates of the host; none where it must be no alternate.
+
+        There is none, either, if others have taken its card in another shape.
+        """
         if self.request.has_host and (
             self.number or self.request.gave(self.uuid)
+        ):
+            return []
+        if self._candidates and not (
+            self.request.has_host
+            or self.request.can_claim(self._candidates[0])
         ):
             return []
         return self._candidates
@@ -137,6 +172,10 @@ class Attempt(host_manager.HostState):
         self.fit = self.request.order.fit(
             self, candidates[0] if candidates else None
         )
+
+    def has_candidate(self, number: int) -> bool:
+        """Whether the host has so many others, whatever is set aside."""
+        return len(self._candidates) > number
 
     def consume_from_request(self, spec_obj: 'objects.RequestSpec') -> None:
         """Nova calls it once the host is claimed."""
@@ -174,11 +213,9 @@ def further(firsts: Sequence[Attempt]) -> Iterator[Attempt]:
     room = MAX_ATTEMPTS - len(firsts)
     number = 1
     while room > 0:
-        again = [
-            first
-            for first in firsts
-            if len(first.allocation_candidates) > number
-        ][:room]
+        again = [first for first in firsts if first.has_candidate(number)][
+            :room
+        ]
         if not again:
             return
         for first in again:

@@ -70,14 +70,17 @@ def make(
     requester_id: str,
     group: device_profile.Group,
     traits: Iterable[str] = (),
+    share: int = 0,
 ) -> OurGroup:
     """The request group that asks for a group of a profile.
 
     :param traits: further ones that the provider must have
+    :param share: of its card that the group takes, 0 if it shares none
     """
     made = OurGroup(
         requester_id=requester_id,
-        resources=dict(group.resources),
+        resources=dict(group.resources)
+        | ({naming.CARD_SHARE: share} if share else {}),
         required_traits={*group.required, naming.OWNERSHIP_TRAIT, *traits},
     )
     if group.forbidden:
@@ -86,11 +89,20 @@ def make(
     return made
 
 
+def units_of(request_group: 'objects.RequestGroup') -> dict[str, int]:
+    """Resource class -> how many units the group asks for."""
+    return {
+        resource_class: amount
+        for resource_class, amount in request_group.resources.items()
+        if resource_class != naming.CARD_SHARE
+    }
+
+
 def to_group(request_group: 'objects.RequestGroup') -> device_profile.Group:
     """The group of the profile; without properties if it is not known."""
     known = getattr(request_group, 'asked', None)
     return known or device_profile.Group(
-        dict(request_group.resources),
+        units_of(request_group),
         frozenset(request_group.required_traits) - {naming.OWNERSHIP_TRAIT},
         frozenset(request_group.forbidden_traits),
     )

@@ -17,6 +17,7 @@ Groups that have to be joined become groups beside the one of the set that
 joins them, or a group whose provider is such a set.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import group_division
+from nova_accel.model.units import known_units
 from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import our_group
 from nova_accel.scheduler import set_group
@@ -41,12 +43,14 @@ class AskedGroup(NamedTuple):
     """A group for one provider.
 
     ``group`` is that of the profile, or a part of it. ``trait`` is the one
-    that the provider has to have as a set of joined devices.
+    that the provider has to have as a set of joined devices. ``share`` is what
+    the group takes of its card, 0 if it shares none.
     """
 
     requester_id: str
     group: device_profile.Group
     trait: str | None = None
+    share: int = 0
 
 
 class AskedSet(NamedTuple):
@@ -109,9 +113,12 @@ class Asked:
         return [
             *(
                 our_group.make(
-                    requester_id, group, () if trait is None else (trait,)
+                    requester_id,
+                    group,
+                    () if trait is None else (trait,),
+                    share,
                 )
-                for requester_id, group, trait in self.groups
+                for requester_id, group, trait, share in self.groups
             ),
             *(
                 set_group.make(each.requester_id, each.trait)
@@ -131,7 +138,7 @@ def whole(
     found = _Found(port_uuid)
     for index, group in enumerate(groups):
         if group.link is None:
-            found.add(index, (group,))
+            found.add(index, (group,), share=_share(group))
     for link, members in link_division.by_link(groups).items():
         joined = link_division.joined(members, _largest)
         for index, parts in joined.parts.items():
@@ -165,16 +172,20 @@ def placeable(groups: Sequence[device_profile.Group]) -> Asked:
             _largest(group, joined.get(group.link or '', 0))
             for group in groups
         ),
+        tuple(map(_share, groups)),
     )
 
 
 @functools.lru_cache(_REMEMBERED)
 def _placeable(
-    groups: tuple[device_profile.Group, ...], largest: tuple[int, ...]
+    groups: tuple[device_profile.Group, ...],
+    largest: tuple[int, ...],
+    shares: tuple[int, ...],
 ) -> Asked:
     """As :func:`placeable`.
 
     :param largest: the most units that a pool has for each group
+    :param shares: what a unit of each group takes of its card
     """
     found = _Found()
     sizes = dict(zip(groups, largest, strict=True))
@@ -183,6 +194,7 @@ def _placeable(
             found.add(
                 index,
                 group_division.placeable(index, group, sizes[group]),
+                share=shares[index],
             )
     for members in link_division.by_link(groups).values():
         found.join(
@@ -204,9 +216,12 @@ class _Found:
         index: int,
         parts: Sequence[device_profile.Group],
         trait: str | None = None,
+        share: int = 0,
     ) -> None:
         self._groups[index] = [
-            AskedGroup(requester_id, part, trait)
+            AskedGroup(
+                requester_id, part, trait, share * sum(part.resources.values())
+            )
             for requester_id, part in zip(
                 self._ids(index, len(parts)), parts, strict=True
             )
@@ -252,17 +267,50 @@ class _Found:
 def _largest(group: device_profile.Group, joined: int = 0) -> int:
     """The most units that a pool has for the group; 0 if that is unknown.
 
-    The database is asked only if the group is too large by what is known.
-
     :param joined: how many devices have to be joined, if the group has a link
     """
     wanted = sum(group.resources.values())
     if wanted == 1:
         return 1
-    largest = 0
+    return _known(lambda known: known.largest(group, joined), wanted) or 0
+
+
+def _share(group: device_profile.Group) -> int:
+    """What a unit of the group takes of its card, 0 if it shares none.
+
+    It is the largest amount of all products. So Placement never gives more
+    than any card has.
+
+    :raises NotFound: no card is known that can take the shape
+    :raises ServiceUnavailable: the database gives no answer
+    """
+    [*shapes] = filter(naming.is_shape_class, group.resources)
+    if not shapes:
+        return 0
+    share = _known(lambda known: known.share(group), 1)
+    if share is None:
+        raise exceptions.ServiceUnavailable.for_all(
+            'the database of accelerators gave no answer'
+        )
+    if not share:
+        raise exceptions.NotFound.for_all(
+            f'no host has a card that can be {", ".join(shapes)}, with the '
+            'traits that the group requires'
+        )
+    return share
+
+
+def _known(
+    number: Callable[[known_units.KnownUnits], int], least: int
+) -> int | None:
+    """A number by what is known; the database is asked if it is too small.
+
+    :returns: None while the database gives no answer
+    """
+    found = None
     for max_age_s in (known_stock.DECIDING_S, known_stock.FRESH_S):
         known = known_stock.current(max_age_s)
-        largest = 0 if known is None else known.largest(group, joined)
-        if largest >= wanted:
+        found = None if known is None else number(known)
+        if found is not None and found >= least:
             break
-    return largest
+    return found

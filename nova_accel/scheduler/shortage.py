@@ -26,6 +26,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
+from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_links
@@ -57,17 +58,18 @@ def explain(
     """
     if not _is_suspected(request_spec, groups):
         return
-    policy = _policy(request_spec)
     wishes = _wishes(request_spec)
-    found = _ask(ctxt, wishes, policy)
-    if found is None:
-        # Nova gets no answer either, and says so itself. One reason is a trait
-        # that Placement had, and has no more.
-        traits.forget()
-        return
-    if found:
-        return
-    unmet = _unmet(ctxt, wishes)
+    unmet = _without_room(wishes)
+    if not unmet:
+        found = _ask(ctxt, wishes, _policy(request_spec))
+        if found is None:
+            # Nova gets no answer either, and says so itself. One reason is a
+            # trait that Placement had, and has no more.
+            traits.forget()
+            return
+        if found:
+            return
+        unmet = _unmet(ctxt, wishes)
     names = {
         ownership.profile_name(request_spec, wish.groups[0])
         for wish in unmet or wishes
@@ -221,6 +223,23 @@ def _is_suspected(
 
 def _policy(request_spec: 'objects.RequestSpec') -> str:
     return ownership.extra_specs(request_spec).get('group_policy', 'none')
+
+
+def _without_room(wishes: Sequence[_Wish]) -> list[_Wish]:
+    """The wishes for shapes that no card can take now.
+
+    Placement counts the shares of cards. It learns only later which shapes
+    exclude each other.
+    """
+    known = known_stock.current()
+    return [
+        wish
+        for wish in wishes
+        if known is not None
+        for group in wish.asked.values()
+        if any(map(naming.is_shape_class, group.resources))
+        and not known.serves([group])
+    ]
 
 
 def _unmet(

@@ -34,6 +34,7 @@ from oslo_limit import limit
 from oslo_log import log as logging
 
 from nova_accel.model.profiles import device_profile
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 
 LOG = logging.getLogger(__name__)
@@ -118,7 +119,7 @@ def _wanted(
         # As with Cyborg, groups of ports are not limited.
         if of_ports and group.requester_id.endswith(of_ports):
             continue
-        for resource_class, amount in group.resources.items():
+        for resource_class, amount in our_group.units_of(group).items():
             wanted[f'{_PREFIX}{resource_class}'] += amount
     return dict(wanted)
 

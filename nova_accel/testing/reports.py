@@ -12,6 +12,7 @@
 
 """The reports of simulated hosts, without a nova-compute."""
 
+import collections
 import dataclasses
 import functools
 import hashlib
@@ -20,6 +21,7 @@ from typing import Any
 from nova_accel.db import cleaning_results
 from nova_accel.db import host
 from nova_accel.model import attach_handle
+from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_contract
 from nova_accel.model import host_orders
@@ -28,6 +30,16 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.providers import provider_layout
+
+#: The shapes of a card of :class:`SimulatedHost`.
+WHOLE, HALF, EIGHTH = 'whole', 'mig:3g.40gb', 'mig:1g.10gb'
+
+# Each with its mode, and its starts and size in eighths of the card.
+_SHAPES = (
+    (WHOLE, card_slice.WHOLE, (0,), 8),
+    (HALF, card_slice.MIG, (0, 4), 4),
+    (EIGHTH, card_slice.MIG, tuple(range(7)), 1),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +52,8 @@ class SimulatedHost:
     :param regions: for each FPGA the number of its regions, at most eight.
         The FPGA's index here is its PCI bus. None is an FPGA that is absent.
     :param functions: number of QAT functions
+    :param cards: number of GPUs, each of which can be whole, or be two halves
+        or seven eighths, or some of both
     :param cleaned: whether a unit is cleaned after each guest
     :param faults: (PCI bus of an FPGA, its fault) for each FPGA with a fault
     :param serials: (PCI bus of an FPGA, its serial number), likewise
@@ -52,6 +66,7 @@ class SimulatedHost:
     hostname: str = 'compute-1'
     regions: tuple[int | None, ...] = (1,)
     functions: int = 0
+    cards: int = 0
     numa_node: int = 0
     cleaned: bool = False
     faults: tuple[tuple[int, str], ...] = ()
@@ -92,7 +107,10 @@ class SimulatedHost:
             )
             for bus, regions in enumerate(self.regions)
             if regions is not None
-        ] + [self._function(number) for number in range(self.functions)]
+        ] + [
+            *(self._function(number) for number in range(self.functions)),
+            *(self._card(number) for number in range(self.cards)),
+        ]
 
     def _function(self, number: int) -> hardware.Device:
         address = pci_address.PciAddress(1, number // 32, number % 32, 0)
@@ -117,6 +135,62 @@ class SimulatedHost:
                     is_cleaned=self.cleaned,
                 ),
             ),
+        )
+
+    def _card(self, number: int) -> hardware.Device:
+        address = pci_address.PciAddress(2, number, 0, 0)
+        return hardware.Device(
+            name=address.node_device,
+            type='VGPU',
+            vendor_id='10de',
+            vendor='NVIDIA',
+            product_id='2330',
+            product='H100',
+            driver='nvidia_vfio',
+            numa_node=self.numa_node,
+            address=address,
+            deployables=tuple(
+                hardware.Deployable(
+                    shape,
+                    naming.shape_class(shape),
+                    frozenset(),
+                    tuple(
+                        self._slice(number, shape, mode, start, size)
+                        for start in starts
+                    ),
+                )
+                for shape, mode, starts, size in _SHAPES
+            ),
+        )
+
+    def _slice(
+        self, number: int, shape: str, mode: str, start: int, size: int
+    ) -> attach_handle.AttachHandle:
+        """The unit of a shape that starts at an eighth of a card."""
+        eighth = card_slice.WHOLE_CARD // 8
+        return attach_handle.AttachHandle(
+            naming.derived_uuid(
+                self.node_uuid, f'card {number}', shape, str(start)
+            ),
+            pci_address.PciAddress(2, number, 1, start),
+            slice=card_slice.CardSlice(
+                shape, mode, start * eighth, size * eighth
+            ),
+        )
+
+    def card(self, number: int = 0) -> str:
+        """The provider of a card."""
+        address = pci_address.PciAddress(2, number, 0, 0)
+        return self.layout().rp_uuids[address.node_device, WHOLE]
+
+    def allocated_shapes(
+        self, *shapes: str, card: int = 0
+    ) -> provider_allocation.ProviderAllocation:
+        """The allocation that one instance has of a card's provider."""
+        return provider_allocation.ProviderAllocation(
+            self.card(card),
+            dict(collections.Counter(map(naming.shape_class, shapes))),
+            frozenset({naming.OWNERSHIP_TRAIT}),
         )
 
     def _handle(

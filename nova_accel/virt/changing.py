@@ -134,10 +134,11 @@ class ChangeMixin(hooks.Hooks):
     def _choice(self) -> local_choice.Choice:
         """The units of this host that no one has."""
         current = self._accelerators.current
+        held = frozenset(arq.handle.uuid for arq in self._held.arqs())
         return local_choice.Choice(
             current.view.layout,
             current.view.unusable(current.orders).union(
-                arq.handle.uuid for arq in self._held.arqs()
+                held, current.view.excluded(held)
             ),
         )
 
@@ -153,7 +154,10 @@ class ChangeMixin(hooks.Hooks):
             instance.project_id,
             wanted,
             lambda: our_allocations.claim(
-                instance.uuid, local_choice.resources(wanted)
+                instance.uuid,
+                local_choice.resources(
+                    wanted, self._accelerators.current.view.layout.shares
+                ),
             ),
             kept,
         )

@@ -72,9 +72,14 @@ class Cloud(fixtures.Fixture):
 
     ``fpga`` and ``vgpu`` have one of the two.
 
+    :cvar device_spec: of both hosts
+    :cvar vgpu: the resource class of a vGPU
     :ivar effects: of both hosts
     :ivar nova: with what is done to instances
     """
+
+    device_spec: tuple[str, ...] = devices.DEVICE_SPEC
+    vgpu = 'VGPU'
 
     def _setUp(self) -> None:
         # Other handlers would show what is to be expected, at great length.
@@ -141,20 +146,19 @@ class Cloud(fixtures.Fixture):
         state_path = self.useFixture(fixtures.TempDir()).path
         for name, value, group in (
             ('state_path', state_path, None),
-            ('device_spec', list(devices.DEVICE_SPEC), 'nova_accel'),
+            ('device_spec', list(self.device_spec), 'nova_accel'),
             ('publish_timeout_s', 0, 'nova_accel'),
         ):
             CONF.set_override(name, value, group)
             self.addCleanup(CONF.clear_override, name, group)
         profiles = {
-            'both': ('FPGA', 'VGPU'),
+            'both': ('FPGA', self.vgpu),
             'fpga': ('FPGA',),
-            'vgpu': ('VGPU',),
+            'vgpu': (self.vgpu,),
         }
         for name, resources in profiles.items():
             device_profile.create(
-                name,
-                [{f'resources:{resource}': '1'} for resource in resources],
+                name, list(map(imitation.group_of, resources))
             )
         self.hosts = [
             imitated_host.Host(
@@ -321,7 +325,7 @@ class Cloud(fixtures.Fixture):
             ),
         ]
         return sum(
-            sum(providers[rp_uuid]['resources'].values())
+            imitation.units_of(providers[rp_uuid]['resources'])
             for consumer in consumers
             for providers in self.nova.allocations.get(consumer, {}).values()
             if rp_uuid in providers
@@ -482,6 +486,8 @@ class Cloud(fixtures.Fixture):
                     if name in found:
                         found[name] -= amount
                         if not found[name]:
+                            del found[name]
+                        if not found:
                             providers.pop(rp_uuid)
 
     def _instances_on(

@@ -31,7 +31,9 @@ from nova.compute import vm_states
 from crash import imitated_host
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
+from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.providers import provider_layout
 from rig import compute_parts
 
 # Whether it is an administrator's would be asked of Nova's policy.
@@ -40,6 +42,10 @@ _CONTEXT = nova_context.RequestContext('user', 'project', is_admin=False)
 Driver = imitated_host.Driver
 Host = imitated_host.Host
 Instance = imitated_host.Instance
+
+
+#: The shape of :class:`crash.shapes_cloud.ShapesCloud`.
+SHAPE = 'vgpu:GRID M60-0B'
 
 
 class Flavor(types.SimpleNamespace):
@@ -60,6 +66,23 @@ def _profile(of: Flavor) -> str:
 
 def _is_compat(instance: Instance) -> bool:
     return device_profile.CYBORG_FLAVOR_KEY in instance.flavor.extra_specs
+
+
+def group_of(resource_class: str) -> dict[str, str]:
+    """The group of a device profile that asks for one unit."""
+    group = {f'resources:{resource_class}': '1'}
+    if naming.is_shape_class(resource_class):
+        group['accel:shape'] = SHAPE
+    return group
+
+
+def units_of(resources: Mapping[str, int]) -> int:
+    """How many units there are in an allocation."""
+    return sum(
+        amount
+        for resource_class, amount in resources.items()
+        if resource_class != naming.CARD_SHARE
+    )
 
 
 class Nova:
@@ -188,10 +211,7 @@ class Nova:
             lambda: self._driver(instance)._set(
                 instance,
                 profile or None,
-                [
-                    {f'resources:{name}': '1'}
-                    for name in self._profiles[profile]
-                ],
+                list(map(group_of, self._profiles[profile])),
             ),
         )
 
@@ -626,7 +646,7 @@ class Nova:
             for hosts in self.allocations.values()
             for found in hosts.values()
             for rp_uuid, allocation in found.items()
-            for _unit in range(sum(allocation['resources'].values()))
+            for _unit in range(units_of(allocation['resources']))
         ]
         claimed: dict[str, Any] = {}
         layout = compute_parts.current_state(
@@ -642,6 +662,11 @@ class Nova:
                 > used.count(provider.uuid)
             )
             claimed[rp_uuid] = {'resources': {resource_class: 1}}
+            place = provider_layout.Place(rp_uuid, resource_class)
+            if place in layout.shares:
+                claimed[rp_uuid]['resources'][naming.CARD_SHARE] = (
+                    layout.shares[place]
+                )
         self.allocations.setdefault(instance.uuid, {})[host.name] = claimed
 
     def claim_more(self, uuid: str, resources: dict[str, Any]) -> None:

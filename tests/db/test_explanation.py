@@ -21,6 +21,7 @@ from nova_accel.db import device
 from nova_accel.db import explanation
 from nova_accel.db import host_arqs
 from nova_accel.model.devices import hardware
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import explanation as explanation_model
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -87,6 +88,29 @@ class TestUnits(base.DatabaseTestCase):
                     self.host.device_uuid(), hardware.Status.MAINTAINING
                 )
             self.assertEqual({why: 1}, self.found('FPGA')[rp_uuid])
+
+    def test_what_others_of_a_card_exclude(self) -> None:
+        self.host = reports.SimulatedHost('cards', regions=(), cards=2)
+        self.host.report()
+        self.make_profile(
+            *device_profile.checked_groups([{'accel:shape': reports.HALF}]),
+            name='half',
+        )
+        host_arqs.acquire(
+            self.request(
+                self.host.allocated_shapes(reports.HALF),
+                device_profile_name='half',
+            )
+        )
+        excluded = 'other units of its card leave no room for it'
+        for resource_class, taken, free in (
+            ('CUSTOM_SHAPE_WHOLE', {excluded: 1}, {None: 1}),
+            ('CUSTOM_SHAPE_MIG_3G_40GB', {'in use': 1, None: 1}, {None: 2}),
+        ):
+            self.assertEqual(
+                {self.host.card(0): taken, self.host.card(1): free},
+                self.found(resource_class),
+            )
 
     def test_what_a_host_reports_no_more(self) -> None:
         request = self.request(self.host.allocated(1))

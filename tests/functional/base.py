@@ -25,6 +25,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova_accel import exceptions
 from nova_accel.drivers import mdev
 from nova_accel.model import attach_handle
+from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostdev
@@ -199,15 +200,19 @@ class AcceleratorTestCase(cloud.Cloud):
             compute_parts.count(
                 compute.driver._accelerators, compute.driver._host
             )
-        held = collections.Counter(
-            (arq.device_rp_uuid, arq.resource_class)
-            for compute in self.computes.values()
-            for binding in (
-                compute.driver._accelerators.attachments.held.bindings()
-            )
-            if binding.instance_uuid == server['id']
-            for arq in binding.arqs
-        )
+        held = collections.Counter()
+        for compute in self.computes.values():
+            for (
+                binding
+            ) in compute.driver._accelerators.attachments.held.bindings():
+                if binding.instance_uuid != server['id']:
+                    continue
+                for arq in binding.arqs:
+                    held[arq.device_rp_uuid, arq.resource_class] += 1
+                    if arq.handle.slice is not None:
+                        held[arq.device_rp_uuid, naming.CARD_SHARE] += (
+                            arq.handle.slice.size
+                        )
         self._wait_for_assert(
             lambda: self.assertEqual(dict(held), self.allocated(server))
         )

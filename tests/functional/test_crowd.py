@@ -60,15 +60,15 @@ class CrowdTestCase(base.AcceleratorTestCase):
 
     def boot_at_once(self, number):
         """Servers by the state in which they end: (active, refused)."""
+        return self.boot_all([self.flavor] * number)
+
+    def boot_all(self, flavors):
+        """A server of each flavor, as :meth:`boot_at_once`."""
         bodies = [
-            {
-                'server': self._build_server(
-                    flavor_id=self.flavor, networks='none'
-                )
-            }
-            for _number in range(number)
+            {'server': self._build_server(flavor_id=flavor, networks='none')}
+            for flavor in flavors
         ]
-        with futures.ThreadPoolExecutor(number) as threads:
+        with futures.ThreadPoolExecutor(len(bodies)) as threads:
             posted = {
                 server['id']
                 for server in threads.map(self.api.post_server, bodies)

@@ -15,6 +15,7 @@
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
+from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_contract
 from nova_accel.model import naming
@@ -44,11 +45,28 @@ _HANDLE = scalars.strict_object(
                     'maxItems': bounds.MAX_FURTHER_FUNCTIONS,
                 },
                 'managed': {'const': 'no'},
+                'slice': scalars.strict_object(
+                    {
+                        'shape': scalars.PLAIN_NAME,
+                        'mode': scalars.PLAIN_NAME,
+                        'start': {
+                            'type': 'integer',
+                            'minimum': 0,
+                            'maximum': card_slice.WHOLE_CARD - 1,
+                        },
+                        'size': {
+                            'type': 'integer',
+                            'minimum': 1,
+                            'maximum': card_slice.WHOLE_CARD,
+                        },
+                    }
+                ),
             },
             'asked_type',
             'physical_network',
             'further_functions',
             'managed',
+            'slice',
         ),
         # A device's own words, such as its serial number.
         'identity': scalars.NAME,

@@ -230,7 +230,7 @@ def insert_bound(
             for row in rows
         ],
     )
-    handle_rows.take(connection, allotted.arqs)
+    handle_rows.take(connection, allotted)
     demand_rows.count(connection, [row['group'] for row in rows])
 
 

@@ -12,7 +12,8 @@
 
 """Reads which attach handles of some providers are free.
 
-It takes one statement, which gives a few handles of each kind.
+It takes one statement, which gives a few handles of each kind, and another one
+for the units of cards of many shapes.
 """
 
 import collections
@@ -28,11 +29,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import conf
+from nova_accel.db.rows import card_rows
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
+from nova_accel.model import naming
 from nova_accel.model.units import free_units
 from nova_accel.model.units import handle_stock
 from nova_accel.model.units import unit_state
@@ -180,12 +183,19 @@ def read(
     )
     policies = CONF.nova_accel.unit_policies
     near = free_units.nodes_of(numa_nodes)
-    found = handle_stock.HandleStock(kinds, {}, quiet, policies, near)
+    cards = (
+        card_rows.read(connection, providers)
+        if any(naming.is_shape_class(slot.resource_class) for slot in amounts)
+        else {}
+    )
+    found = handle_stock.HandleStock(kinds, {}, quiet, policies, near, cards)
     found.check_providers(amounts)
     if all(found.free(slot) >= amount for slot, amount in amounts.items()):
         return found
     unusable = _unusable(connection.execute(_not_taken(*size), places))
-    return handle_stock.HandleStock(kinds, unusable, quiet, policies, near)
+    return handle_stock.HandleStock(
+        kinds, unusable, quiet, policies, near, cards
+    )
 
 
 def _kinds(

@@ -20,7 +20,6 @@ that loses the race begins again.
 """
 
 from collections.abc import Collection
-from collections.abc import Mapping
 from collections.abc import Sequence
 import functools
 from typing import Any
@@ -29,11 +28,13 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import card_rows
 from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import per_row
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
+from nova_accel.model.units import handle_stock
 
 _TABLE = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES
@@ -47,26 +48,26 @@ _IS_CLEANED = (
 )
 
 
-def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
+def take(connection: sa.Connection, allotted: handle_stock.Allotment) -> None:
     """Take the handles for their ARQs, if all of them are still free.
 
-    :param allotted: handle uuid -> ARQ uuid
     :raises RetryRequest: another transaction took one, or one cannot be used
         any more; :func:`nova_accel.db.sql.engine.retried` makes it
         AcceleratorsBusy in the end
     """
-    if not allotted:
+    if not allotted.arqs:
         return
+    card_rows.check_room(connection, allotted.cards)
     taken = connection.execute(
-        _taking(len(allotted)),
+        _taking(len(allotted.arqs)),
         per_row.parameters(
             [
                 {'uuid': handle_uuid, 'arq_uuid': arq_uuid}
-                for handle_uuid, arq_uuid in allotted.items()
+                for handle_uuid, arq_uuid in allotted.arqs.items()
             ]
         ),
     )
-    if taken.rowcount != len(allotted):
+    if taken.rowcount != len(allotted.arqs):
         raise db_exc.RetryRequest(
             exceptions.AcceleratorsBusy(
                 'other requests took the free attach handles'

@@ -37,8 +37,8 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-#: Domain, bus, device and function.
-_Address = tuple[str, ...]
+#: Domain, bus, device and function, and the slice of the card.
+_Address = tuple[object, ...]
 
 
 def is_of_another_part(
@@ -167,10 +167,14 @@ def _arqs(
 
 
 def _address(row: Mapping[str, Any]) -> _Address | None:
-    """The function's address; a mediated device is no function."""
+    """The function's address; a mediated device is no function.
+
+    Units of different slices of a card may have the same function.
+    """
     if row['type'] != attach_handle.HandleType.PCI:
         return None
     info = row['info']
-    return tuple(
-        info[part] for part in ('domain', 'bus', 'device', 'function')
+    return (
+        *(info[part] for part in ('domain', 'bus', 'device', 'function')),
+        *sorted(info.get('slice', {}).items()),
     )

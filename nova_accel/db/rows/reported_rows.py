@@ -18,7 +18,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from nova_accel import exceptions
 from nova_accel.db.sql import schema
+from nova_accel.model import card_slice
+from nova_accel.model import decoding
 
 #: The rows of one table by their uuid.
 Rows = dict[str, dict[str, Any]]
@@ -58,6 +61,10 @@ COLUMNS: Mapping[sa.Table, Sequence[str]] = {
         'deployable_uuid',
         'present',
         'identity',
+        'card_uuid',
+        'slice_mode',
+        'slice_start',
+        'slice_end',
         *_HANDLE_FACTS,
     ),
 }
@@ -105,9 +112,36 @@ def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> Rows:
             'deployable_uuid': deployable['uuid'],
             'present': True,
             'identity': handle.get('identity'),
+            **_slice(device['uuid'], handle['info'].get('slice')),
             **{name: handle[name] for name in _HANDLE_FACTS},
         }
         for device in devices
         for deployable in device['deployables']
         for handle in deployable['attach_handles']
+    }
+
+
+def _slice(
+    device_uuid: str, value: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The columns of the slice of a card that a handle takes.
+
+    :param value: as :meth:`nova_accel.model.card_slice.CardSlice.to_dict`
+    :raises InvalidRequest: no card has such a slice; names the device
+    """
+    if value is None:
+        return dict.fromkeys(
+            ('card_uuid', 'slice_mode', 'slice_start', 'slice_end')
+        )
+    try:
+        found = card_slice.from_dict(value)
+    except decoding.Malformed as error:
+        raise exceptions.InvalidRequest(
+            f'a slice of device {device_uuid} is no slice of a card: {error}'
+        ) from error
+    return {
+        'card_uuid': device_uuid,
+        'slice_mode': found.mode,
+        'slice_start': found.start,
+        'slice_end': found.end,
     }

@@ -28,12 +28,35 @@ _DEVICES = schema.DEVICES
 
 _State = unit_state.UnitState
 
+_OTHERS = schema.ATTACH_HANDLES.alias('others')
+
+# The rule of :meth:`nova_accel.model.card_slice.CardSlice.excludes`. A handle
+# that shares no card costs no look at others.
+_HAS_ROOM = sa.or_(
+    _HANDLES.c.card_uuid.is_(None),
+    ~sa.exists()
+    .where(
+        _OTHERS.c.card_uuid == _HANDLES.c.card_uuid,
+        _OTHERS.c.uuid != _HANDLES.c.uuid,
+        _OTHERS.c.arq_uuid.is_not(None),
+        sa.or_(
+            _OTHERS.c.slice_mode != _HANDLES.c.slice_mode,
+            sa.and_(
+                _OTHERS.c.slice_start < _HANDLES.c.slice_end,
+                _HANDLES.c.slice_start < _OTHERS.c.slice_end,
+            ),
+        ),
+    )
+    .correlate(_HANDLES),
+)
+
 _COLUMNS: dict[str, sa.ColumnElement[Any]] = {
     'is_present': _HANDLES.c.present,
     'status': _DEVICES.c.status,
     'fault': _DEVICES.c.fault,
     'is_clean': _HANDLES.c.unclean_since.is_(None),
     'unclean_reason': _HANDLES.c.unclean_reason,
+    'has_room': _HAS_ROOM,
     'is_held': _HANDLES.c.arq_uuid.is_not(None),
 }
 
@@ -58,11 +81,21 @@ def is_in(state: unit_state.UnitState) -> sa.ColumnElement[bool]:
 
 def is_free() -> sa.ColumnElement[bool]:
     """Whether a guest can have it, if its host reports."""
-    return sa.and_(is_unused(), is_usable())
+    return sa.and_(is_available(), is_usable())
+
+
+def is_available() -> sa.ColumnElement[bool]:
+    """The part of :func:`is_free` that depends on no device."""
+    return sa.and_(is_unused(), has_room())
+
+
+def has_room() -> sa.ColumnElement[bool]:
+    """Whether no other unit of its card excludes it."""
+    return _HAS_ROOM
 
 
 def is_unused() -> sa.ColumnElement[bool]:
-    """The part of :func:`is_free` that depends on the attach handle."""
+    """The part of :func:`is_free` that depends on the attach handle alone."""
     return sa.and_(*(sa.not_(is_in(state)) for state in _OF_HANDLE))
 
 

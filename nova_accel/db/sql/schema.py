@@ -220,6 +220,12 @@ ATTACH_HANDLES = _table(
     sa.Column('info', types.JsonEncodedDict, nullable=False),
     # The identity of its device, None if no report has said it yet.
     sa.Column('identity', sa.String(255)),
+    # The device whose units exclude each other, and the slice of it that this
+    # one takes, see model/card_slice.py; None for any other handle.
+    sa.Column('card_uuid', sa.String(36), index=True),
+    sa.Column('slice_mode', sa.String(255)),
+    sa.Column('slice_start', sa.Integer),
+    sa.Column('slice_end', sa.Integer),
     # False once its host no longer reports it. Then it is still taken or
     # unclean: a free one would be gone.
     sa.Column('present', sa.Boolean, nullable=False),

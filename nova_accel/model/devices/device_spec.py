@@ -21,6 +21,7 @@ device_spec``::
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import json
@@ -78,6 +79,8 @@ class DeviceSpec:
     functions each physical one is to have, None to leave them as they are.
     ``mdev_types`` and ``vgpu_types`` say how many of each type a card is to
     make, and ``vgpu_params`` how a vGPU behaves, None to leave that as it is.
+    ``shapes`` are those that a card may take, some with ``*`` for all of a
+    kind, none for a card whose units do not exclude each other.
     ``whole`` says that an FPGA is handed out as it is, and
     ``contents_attribute`` names the attribute in sysfs that tells what is
     loaded. ``clean`` is how a unit is cleaned after a guest, None for the
@@ -106,6 +109,7 @@ class DeviceSpec:
     mdev_types: tuple[tuple[str, int], ...] = ()
     vgpu_types: tuple[tuple[str, int], ...] = ()
     vgpu_params: str | None = None
+    shapes: tuple[str, ...] = ()
     whole: bool = False
     contents_attribute: str | None = None
     clean: str | None = None
@@ -206,29 +210,46 @@ def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
     }
     if faults:
         raise refuse('; '.join(sorted(faults)))
-    if not value.keys() & {'vendor_id', 'address'}:
-        raise refuse('"vendor_id" or "address" is needed')
-    for method, key in (
-        ('command', 'clean_command'),
-        ('program', 'clean_bitstream'),
-    ):
-        if (value.get('clean') == method) != (key in value):
-            raise refuse(f'"clean": "{method}" and "{key}" need each other')
-    if 'links' in value and value.get('pool') != device_spec_keys.BY_LINKS:
-        raise refuse(f'"links" needs "pool": "{device_spec_keys.BY_LINKS}"')
-    numbers = [
-        number
-        for number in value.get('module_ids', {}).values()
-        if number is not None
-    ]
-    if len(set(numbers)) < len(numbers):
-        raise refuse('two devices of "module_ids" have the same number')
+    for reason in _contradictions(value):
+        raise refuse(reason)
     if drivers is not None and value['driver'] not in drivers:
         raise refuse(
             f'unknown driver {value["driver"]!r}, the installed '
             f'drivers are {", ".join(drivers)}'
         )
     return DeviceSpec(text=line, **_normalised(value))
+
+
+def _contradictions(value: Mapping[str, Any]) -> Iterator[str]:
+    """Why the keys of a line, each of which is right, are wrong together."""
+    if not value.keys() & {'vendor_id', 'address'}:
+        yield '"vendor_id" or "address" is needed'
+    for method, key in (
+        ('command', 'clean_command'),
+        ('program', 'clean_bitstream'),
+    ):
+        if (value.get('clean') == method) != (key in value):
+            yield f'"clean": "{method}" and "{key}" need each other'
+    if 'links' in value and value.get('pool') != device_spec_keys.BY_LINKS:
+        yield f'"links" needs "pool": "{device_spec_keys.BY_LINKS}"'
+    if 'shapes' in value:
+        for key in sorted(value.keys() & device_spec_keys.NOT_WITH_SHAPES):
+            yield f'"shapes" does not go with "{key}"'
+        for shape in value['shapes']:
+            kind, _colon, name = shape.partition(':')
+            every = f'{kind}:{device_spec_keys.ALL}'
+            if name != device_spec_keys.ALL and every in value['shapes']:
+                yield (
+                    f'"shapes" has "{shape}", which "{every}" has, too: '
+                    'remove one'
+                )
+    numbers = [
+        number
+        for number in value.get('module_ids', {}).values()
+        if number is not None
+    ]
+    if len(set(numbers)) < len(numbers):
+        yield 'two devices of "module_ids" have the same number'
 
 
 _IDS = frozenset(
@@ -273,6 +294,7 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
         (_address(address), None if number is None else int(number))
         for address, number in result.get('module_ids', {}).items()
     )
+    result['shapes'] = tuple(result.get('shapes', ()))
     result['clean_command'] = tuple(result.get('clean_command', ()))
     result['traits'] = frozenset(result.get('traits', ()))
     for key in _PARSED.keys() & result.keys():

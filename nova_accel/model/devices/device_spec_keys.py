@@ -15,6 +15,7 @@
 import enum
 from typing import Any
 
+from nova_accel.model import card_slice
 from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model.devices import vgpu_parameters
@@ -180,6 +181,22 @@ SCHEMA: dict[str, Any] = {
                 'most and without vgpu_type_id'
             ),
         },
+        'shapes': {
+            'type': 'array',
+            'minItems': 1,
+            'maxItems': 64,
+            'uniqueItems': True,
+            'items': {
+                'type': 'string',
+                'pattern': (
+                    rf'^({card_slice.SHAPE_PATTERN}|(mig|vgpu):[*])\Z'
+                ),
+            },
+            'description': (
+                'a list of different shapes: "whole", "mig:" or "vgpu:" with '
+                'a name, such as "mig:3g.40gb", or with "*" for all'
+            ),
+        },
         'whole': {'type': 'boolean', 'description': 'true or false'},
         # A relative path without "..".
         'contents_attribute': {
@@ -235,6 +252,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+#: The name of all shapes of a kind, behind the colon.
+ALL = '*'
+
+#: The keys that a line with "shapes" cannot have: the card has a provider of
+#: its own, and a resource class for each shape.
+NOT_WITH_SHAPES = frozenset(
+    {'mdev_type', 'mdev_types', 'pool', 'resource_class', 'vgpu_types'}
+)
+
 #: The keys that only some drivers read.
 OF_SOME_DRIVERS = frozenset(
     {
@@ -242,6 +268,7 @@ OF_SOME_DRIVERS = frozenset(
         'live_migratable',
         'mdev_type',
         'mdev_types',
+        'shapes',
         'unit',
         'vgpu_params',
         'vgpu_types',

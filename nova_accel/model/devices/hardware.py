@@ -15,6 +15,7 @@
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Set
 import dataclasses
 import enum
 from typing import Any
@@ -130,6 +131,27 @@ class Device:
             for deployable in self.deployables
             for handle in deployable.handles
         )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its units exclude each other: a card of many shapes."""
+        return any(handle.slice is not None for handle in self.handles)
+
+    def excluded(self, taken: Set[str]) -> Iterator[str]:
+        """The units for which others leave no room.
+
+        :param taken: the uuids of the attach handles that are taken
+        :returns: the uuids of others
+        """
+        slices = {
+            handle.uuid: handle.slice
+            for handle in self.handles
+            if handle.slice is not None
+        }
+        here = [slices[uuid] for uuid in taken & slices.keys()]
+        for uuid, mine in slices.items():
+            if uuid not in taken and any(map(mine.excludes, here)):
+                yield uuid
 
     def place(self, region: programmable.Region) -> str:
         """The name of a region or the shell of it, for administrators."""

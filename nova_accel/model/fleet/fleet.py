@@ -37,6 +37,7 @@ _SHOWN = (
     _State.USED,
     _State.DISABLED,
     *unit_state.UNCLEAN,
+    _State.EXCLUDED,
 )
 
 _ALARMS = (

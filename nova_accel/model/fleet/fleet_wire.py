@@ -112,6 +112,7 @@ def _unit(
         'is_present': unit.condition.is_present,
         'is_clean': unit.condition.is_clean,
         'unclean_reason': unit.condition.unclean_reason,
+        'has_room': unit.condition.has_room,
         'arq': None if unit.arq is None else unit.arq._asdict(),
     }
 
@@ -179,6 +180,7 @@ def _parse_unit(
             device.fault,
             told['is_clean'],
             told['unclean_reason'],
+            told['has_room'],
         ),
         None if told['arq'] is None else _parse_arq(told['arq']),
     )

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 from nova_accel.model import finding
+from nova_accel.model import naming
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_sources
 
@@ -43,6 +44,7 @@ def compare_counts(
         for rp_uuid, consumers in placement.allocations.items()
         for consumer, resources in consumers.items()
         for name, amount in resources.items()
+        if name != naming.CARD_SHARE
     }
     of_provider: defaultdict[str, list[fleet_sources.FleetUnit]] = defaultdict(
         list

@@ -30,6 +30,7 @@ import re
 import uuid
 
 from nova_accel import exceptions
+from nova_accel.model import card_slice
 from nova_accel.model import link_sets
 from nova_accel.model import naming
 
@@ -65,7 +66,14 @@ NUMA_AFFINITY = 'numa_affinity'
 #: The ``accel:`` key that says how the units of a group have to be joined.
 LINK = 'link'
 
-#: Its values. Nothing that a guest runs cares for root complexes alone.
+#: The ``accel:`` key that names the shape of a group's units, on a card that
+#: can take several.
+SHAPE = 'shape'
+
+_SHAPE = re.compile(card_slice.SHAPE_PATTERN)
+
+#: The values of :data:`LINK`. Nothing that a guest runs cares for root
+#: complexes alone.
 LINKS = (
     link_sets.Kind.NVLINK,
     link_sets.Kind.PCIE,
@@ -170,7 +178,8 @@ def checked_groups(
 ) -> list[dict[str, str]]:
     """The groups of a client's request, in the form that is stored.
 
-    Values become texts, and blanks around the name in a key are removed.
+    Values become texts, and blanks around the name in a key are removed. A
+    group that names a shape gets the resource class of the shape.
 
     :raises InvalidDeviceProfile: a key occurs twice, or a key or value is
         wrong; the text names it
@@ -191,6 +200,9 @@ def _normalized_group(raw: Mapping[str, str | int]) -> dict[str, str]:
             )
         # For JSON Schema 1.0 is an integer.
         group[key] = value if isinstance(value, str) else str(int(value))
+    shape = group.get(f'accel:{SHAPE}')
+    if shape is not None:
+        group.setdefault(f'resources:{_class_of(shape)}', '1')
     return group
 
 
@@ -257,6 +269,7 @@ def parse_group(raw: Mapping[str, str]) -> Group:
             traits[value].add(_trait(name))
         else:
             accel[name] = value
+    _check_shape(accel, resources)
     if not resources:
         raise exceptions.InvalidDeviceProfile(
             'A device profile group needs a resources: key'
@@ -290,6 +303,41 @@ def parse_group(raw: Mapping[str, str]) -> Group:
     )
 
 
+def _class_of(shape: str) -> str:
+    if not _SHAPE.fullmatch(shape):
+        raise exceptions.InvalidDeviceProfile(
+            f'Invalid value {shape!r} of accel:{SHAPE}, it must be '
+            f'{card_slice.SHAPE_EXAMPLES}'
+        )
+    return naming.shape_class(shape)
+
+
+def _check_shape(accel: dict[str, str], resources: dict[str, int]) -> None:
+    """Take the shape out of a group's keys, as its resource class tells it."""
+    if SHAPE in accel:
+        resource_class = _class_of(accel.pop(SHAPE))
+        resources.setdefault(resource_class, 1)
+        others = [
+            *sorted(resources.keys() - {resource_class}),
+            *(
+                f'accel:{name}'
+                for name in sorted({LINK, *PROPERTIES} & accel.keys())
+            ),
+        ]
+        if others:
+            raise exceptions.InvalidDeviceProfile(
+                f'A device profile group with accel:{SHAPE} asks for units of '
+                f'that shape alone, not for {", ".join(others)}'
+            )
+        return
+    for name in resources:
+        if name == naming.CARD_SHARE or naming.is_shape_class(name):
+            raise exceptions.InvalidDeviceProfile(
+                f'Unsupported resource class {name}, use accel:{SHAPE} with '
+                'the name of the shape'
+            )
+
+
 def _link(value: str | None) -> str | None:
     if value is not None and value not in LINKS:
         raise exceptions.InvalidDeviceProfile(
@@ -321,6 +369,7 @@ def _properties(accel: Mapping[str, str]) -> dict[str, str]:
                         LINK,
                         NUMA_AFFINITY,
                         PREFETCH,
+                        SHAPE,
                         SINGLE_NUMA_NODE,
                     ]
                 )

@@ -28,6 +28,7 @@ import dataclasses
 from nova_accel.model import arq_types
 from nova_accel.model import binding_repairs
 from nova_accel.model import host_binding
+from nova_accel.model import naming
 from nova_accel.model import nova_server
 from nova_accel.model.providers import provider_layout
 
@@ -100,8 +101,7 @@ def lacking(
     found: dict[str, Units] = {}
     for binding in held:
         found.setdefault(binding.instance_uuid, Units()).update(
-            Place(arq.device_rp_uuid, arq.resource_class)
-            for arq in binding.arqs
+            _of_arqs(binding.arqs)
         )
     for consumer, resources in allocated.items():
         units = found.get(consumers.instance_of(consumer))
@@ -120,9 +120,7 @@ def excess(
     :returns: as ``allocated``
     """
     units = _units(allocated)
-    units.subtract(
-        Place(arq.device_rp_uuid, arq.resource_class) for arq in kept
-    )
+    units.subtract(_of_arqs(kept))
     found: dict[str, dict[str, int]] = {}
     for place, amount in (+units).items():
         found.setdefault(place.rp_uuid, {})[place.resource_class] = amount
@@ -223,6 +221,18 @@ def leftovers(
                 yield consumer, why
         elif consumer in consumers.deleted:
             yield consumer, 'the server is deleted'
+
+
+def _of_arqs(arqs: Iterable[arq_types.Arq]) -> Units:
+    """The units of ARQs, and the shares that they take of their cards."""
+    units = Units()
+    for arq in arqs:
+        units[Place(arq.device_rp_uuid, arq.resource_class)] += 1
+        if arq.handle.slice is not None:
+            units[Place(arq.device_rp_uuid, naming.CARD_SHARE)] += (
+                arq.handle.slice.size
+            )
+    return units
 
 
 def _units(resources: Resources) -> Units:

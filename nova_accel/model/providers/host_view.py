@@ -14,6 +14,7 @@
 
 import collections
 from collections.abc import Mapping
+from collections.abc import Set
 import dataclasses
 import functools
 
@@ -109,6 +110,15 @@ class View:
         """Resource class -> the number of units that are there."""
         return collections.Counter(
             place.resource_class for place in self.layout.places.values()
+        )
+
+    def excluded(self, taken: Set[str]) -> frozenset[str]:
+        """The uuids of the attach handles for which others leave no room.
+
+        :param taken: the uuids of those that instances hold
+        """
+        return frozenset(
+            uuid for device in self.devices for uuid in device.excluded(taken)
         )
 
     def unusable(self, orders: host_orders.Orders | None) -> frozenset[str]:

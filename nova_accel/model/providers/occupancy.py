@@ -18,12 +18,17 @@ allocation. Any other unit counts where it would be handed out, and is reserved
 while it cannot be. So Placement's own computation, total - reserved - used,
 gives the number of units that are free. It is negative only while Placement
 has promised another server a unit whose allocation is lost.
+
+Units of different shapes of a card take shares of the card, which Placement
+counts, too. So it never promises more than the card has.
 """
 
 import collections
 from collections.abc import Mapping
 from collections.abc import Set
 
+from nova_accel.model import card_slice
+from nova_accel.model import naming
 from nova_accel.model.providers import provider_layout
 
 Place = provider_layout.Place
@@ -63,6 +68,9 @@ def inventories(
         totals.setdefault(place.rp_uuid, collections.Counter())[
             place.resource_class
         ] += 1
+    for classes in totals.values():
+        if any(map(naming.is_shape_class, classes)):
+            classes[naming.CARD_SHARE] = card_slice.WHOLE_CARD
     reserved = collections.Counter(
         layout.places[uuid]
         for uuid in unusable

@@ -61,7 +61,7 @@ class Provider:
 
     ``parent`` is the uuid of another provider of the layout, None for the
     compute node's own. ``handles`` are keyed by resource class; there is one
-    class at most.
+    class at most, except of a card of many shapes.
     """
 
     name: str
@@ -106,6 +106,17 @@ class Layout:
             for handle in handles
         }
 
+    @functools.cached_property
+    def shares(self) -> Mapping[Place, int]:
+        """Place -> the share of a card that a unit takes, if it shares one."""
+        return {
+            Place(provider.uuid, resource_class): handle.slice.size
+            for provider in self.providers
+            for resource_class, handles in provider.handles.items()
+            for handle in handles
+            if handle.slice is not None
+        }
+
 
 _NO_LINKS = link_sets.SetTree()
 
@@ -119,7 +130,8 @@ def layout(
     """The resource providers of a host's devices.
 
     Interchangeable devices share one pooled provider. Any other device has its
-    own. If it has several deployables, each has a provider below that. Devices
+    own. If it has several deployables, each has a provider below that, except
+    those of a card of many shapes, which all are of the card's own. Devices
     that are pooled by their links are below the providers of their sets.
 
     :param tree: the link sets of the devices
@@ -130,7 +142,9 @@ def layout(
         nodename, node_uuid, link_homes.homes(owners(found), tree)
     )
     for device in found:
-        if len(device.deployables) == 1:
+        if device.is_shared:
+            builder.add_shared(device)
+        elif len(device.deployables) == 1:
             builder.add_whole(device, device.deployables[0])
         elif device.deployables:
             builder.add_parts(device)
@@ -172,6 +186,16 @@ class _Builder:
             deployable.traits,
             deployable,
         )
+
+    def add_shared(self, device: hardware.Device) -> None:
+        """Add a card of many shapes."""
+        traits = frozenset[str]().union(
+            *(deployable.traits for deployable in device.deployables)
+        )
+        for deployable in device.deployables:
+            self._rp_uuids[device.name, deployable.name] = self._add(
+                (device.name,), None, traits, deployable
+            )
 
     def add_parts(self, device: hardware.Device) -> None:
         """Add a device, with a provider for each of its deployables."""

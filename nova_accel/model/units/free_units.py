@@ -15,6 +15,8 @@
 from collections.abc import Iterable
 import dataclasses
 
+from nova_accel.model import card_slice
+
 _NUMA_NODE = 'numa'
 
 
@@ -32,7 +34,8 @@ class FreeUnits:
     ``node`` is its NUMA node where the sets are those of links.
     ``region`` is the name of its FPGA region, None without one.
     ``bitstream_id`` is what the region holds, None if it holds nothing that is
-    known.
+    known. ``slices`` are those of the units of a card of many shapes, also of
+    units that are taken, and ``taken`` those of the latter.
     """
 
     deployable_uuid: str
@@ -46,6 +49,8 @@ class FreeUnits:
     bitstream_id: str | None = None
     is_degraded: bool = False
     node: str | None = None
+    slices: tuple[card_slice.CardSlice, ...] = ()
+    taken: tuple[card_slice.CardSlice, ...] = ()
 
     @property
     def numa_node(self) -> str | None:

@@ -19,13 +19,16 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
+import types
 from typing import NamedTuple
 
 from nova_accel import exceptions
+from nova_accel.model import card_slice
 from nova_accel.model.fpga import bitstream_stock
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import nearness
+from nova_accel.model.units import shared_card
 from nova_accel.model.units import unit_choice
 
 
@@ -62,11 +65,24 @@ class Allotment(NamedTuple):
     """The handles that are set aside.
 
     ``arqs`` maps handle uuids to ARQ uuids, ``why`` ARQ uuids to the reason
-    why these handles were chosen.
+    why these handles were chosen. ``cards`` maps the uuids of handles to those
+    of their cards, if these are of many shapes.
     """
 
     arqs: dict[str, str]
     why: dict[str, str]
+    cards: dict[str, str]
+
+
+class ReadCard(NamedTuple):
+    """A card of many shapes: its uuid, its units, and their handles' uuids."""
+
+    uuid: str
+    card: shared_card.SharedCard
+    handles: Mapping[card_slice.CardSlice, str]
+
+
+_NO_CARDS: Mapping[str, ReadCard] = types.MappingProxyType({})
 
 
 @dataclasses.dataclass
@@ -92,6 +108,7 @@ class HandleStock:
     :param policies: resource class -> its policy, if it is not the default
     :param near: the NUMA nodes that have the guest's cells, by their names;
         none if that does not matter
+    :param cards: provider uuid -> its card, if it is one of many shapes
     """
 
     def __init__(
@@ -101,8 +118,10 @@ class HandleStock:
         quiet: Mapping[str, datetime.timedelta],
         policies: Mapping[str, str],
         near: frozenset[str] = frozenset(),
+        cards: Mapping[str, ReadCard] = _NO_CARDS,
     ) -> None:
         self._kinds = kinds
+        self._cards = cards
         self._unusable = unusable
         self._quiet = quiet
         self._policies = policies
@@ -157,7 +176,7 @@ class HandleStock:
             cannot be used
         """
         self._check_amounts(slot for ask in asks for slot in ask.slots)
-        allotted = Allotment({}, {})
+        allotted = Allotment({}, {}, {})
         for ask in asks:
             self._serve(ask, allotted)
         return allotted
@@ -187,11 +206,37 @@ class HandleStock:
             amount = choice.units.get(kind.units.deployable_uuid, 0)
             for _unit in range(amount):
                 arq_uuid = arqs[kind.units.resource_class].pop()
-                allotted.arqs[kind.handles.pop()] = arq_uuid
+                allotted.arqs[self._take(kind, allotted)] = arq_uuid
                 allotted.why[arq_uuid] = choice.why
             kind.units = dataclasses.replace(
                 kind.units, free=kind.units.free - amount
             )
+
+    def _take(self, kind: HandleKind, allotted: Allotment) -> str:
+        """One of the free handles.
+
+        :raises AcceleratorsBusy: the units that were chosen before leave no
+            room for it on the card.
+        """
+        read = self._cards.get(kind.units.rp_uuid)
+        if read is None:
+            return kind.handles.pop()
+        resource_class = kind.units.resource_class
+        policy = self._policies.get(
+            resource_class, unit_choice.UnitPolicy.PACK
+        )
+        found = read.card.take(
+            resource_class, policy == unit_choice.UnitPolicy.PACK
+        )
+        if found is None:
+            raise exceptions.AcceleratorsBusy(
+                f'the card of resource provider {kind.units.rp_uuid} has no '
+                f'room for {resource_class} beside the other units that the '
+                'server is to get'
+            )
+        handle = read.handles[found]
+        allotted.cards[handle] = read.uuid
+        return handle
 
     def _badly_placed(
         self, ask: Ask, group: device_profile.Group

@@ -21,6 +21,7 @@ from nova_accel.model.units import unit_state
 
 _IN_USE = unit_state.MEANINGS[unit_state.UnitState.USED].public
 _NOT_CLEAN = unit_state.MEANINGS[unit_state.UnitState.BEING_CLEANED].public
+_EXCLUDED = unit_state.MEANINGS[unit_state.UnitState.EXCLUDED].public
 
 
 def build(
@@ -50,7 +51,10 @@ def build(
         for why, amount in (
             (None, each.free),
             (_IN_USE, each.in_use),
-            (each.unusable or _NOT_CLEAN, rest),
+            (
+                each.unusable or (_EXCLUDED if each.share else _NOT_CLEAN),
+                rest,
+            ),
         ):
             if amount > 0:
                 amounts[why] = amounts.get(why, 0) + amount

@@ -17,9 +17,12 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
+from nova_accel.model import card_slice
+from nova_accel.model import card_slices
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
+from nova_accel.model.units import shared_card
 from nova_accel.model.units import unit_choice
 
 #: How many costs a pool remembers; more groups than these are hardly asked
@@ -34,7 +37,7 @@ class KnownPool:
     here can never be an old one.
     """
 
-    __slots__ = ('_costs', '_demand', '_room', 'linked_on', 'units')
+    __slots__ = ('_costs', '_demand', '_room', 'card', 'linked_on', 'units')
 
     def __init__(
         self,
@@ -50,8 +53,12 @@ class KnownPool:
         """
         self.linked_on = linked_on
         units: Sequence[free_units.FreeUnits] = tuple(deployables)
-        for resource_class, amount in claimed.items():
-            units = _without(units, resource_class, amount, demand)
+        self.card = _card(units)
+        if self.card is None:
+            for resource_class, amount in claimed.items():
+                units = _without(units, resource_class, amount, demand)
+        else:
+            units = _left(units, self.card, claimed)
         self.units = units
         self._demand = demand
         self._costs: dict[
@@ -78,6 +85,8 @@ class KnownPool:
             pass
         choice = unit_choice.choose(group, self.units, policy, self._demand)
         cost = None if choice is None else choice.cost
+        if cost is not None and self.card is not None:
+            cost = _of_card(cost, self.card, group, policy)
         if len(self._costs) >= _REMEMBERED:
             self._costs.clear()
         self._costs[key] = cost
@@ -98,8 +107,51 @@ class KnownPool:
         return found
 
 
-#: The pool of a provider that no one knows.
-EMPTY = KnownPool((), {}, {})
+def _card(
+    pool: Sequence[free_units.FreeUnits],
+) -> shared_card.SharedCard | None:
+    """The card of many shapes whose units these are, None if there is none."""
+    if not any(units.slices for units in pool):
+        return None
+    return shared_card.SharedCard(
+        {units.resource_class: units.slices for units in pool},
+        [each for units in pool for each in units.taken],
+    )
+
+
+def _left(
+    pool: Sequence[free_units.FreeUnits],
+    card: shared_card.SharedCard,
+    claimed: Mapping[str, int],
+) -> Sequence[free_units.FreeUnits]:
+    """The units of a card that are left of what is claimed."""
+    for resource_class, amount in claimed.items():
+        for _unit in range(amount):
+            card.take(resource_class)
+    return tuple(
+        dataclasses.replace(units, free=card.free(units.resource_class))
+        for units in pool
+    )
+
+
+def _of_card(
+    cost: unit_choice.Cost,
+    card: shared_card.SharedCard,
+    group: device_profile.Group,
+    policy: unit_choice.UnitPolicy,
+) -> unit_choice.Cost | None:
+    """The cost, by all that the card could still be."""
+    harm = card.harm(group.resources, policy is unit_choice.UnitPolicy.PACK)
+    return None if harm is None else with_harm(cost, harm)
+
+
+def with_harm(
+    cost: unit_choice.Cost, harm: card_slices.Harm
+) -> unit_choice.Cost:
+    """The cost, with the harm to cards in the place of that to sets."""
+    # The parts of the harm are compared in their order.
+    left = harm.lost * card_slice.WHOLE_CARD + harm.left
+    return cost._replace(broken=harm.order, left=left)
 
 
 def _without(
@@ -124,3 +176,7 @@ def _without(
         )
         for units in pool
     )
+
+
+#: The pool of a provider that no one knows.
+EMPTY = KnownPool((), {}, {})

@@ -25,6 +25,7 @@ import itertools
 import threading
 from typing import NamedTuple
 
+from nova_accel.model import card_slices
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import explanation
 from nova_accel.model.units import free_providers
@@ -145,6 +146,31 @@ class KnownUnits:
                 return self._links_of(pool.linked_on).harm(amounts)
         return None
 
+    def harm_to_cards(
+        self, amounts: host_links.Amounts, is_packed: bool
+    ) -> card_slices.Harm | None:
+        """The harm of a choice to the cards of many shapes among the pools.
+
+        :param amounts: what is taken of which pools
+        :returns: None if a card has no room for all that is taken of it
+        """
+        of_pools: dict[str, dict[str, int]] = {}
+        for (rp_uuid, resource_class), amount in amounts.items():
+            of_pools.setdefault(rp_uuid, {})[resource_class] = amount
+        harms = []
+        for rp_uuid, wanted in of_pools.items():
+            card = self._pool(rp_uuid).card
+            if card is not None:
+                harm = card.harm(wanted, is_packed)
+                if harm is None:
+                    return None
+                harms.append(harm)
+        return card_slices.Harm(
+            sum(each.order for each in harms),
+            sum(each.lost for each in harms),
+            sum(each.left for each in harms),
+        )
+
     def links(self) -> list[host_links.HostLinks]:
         """The link sets of all hosts that report and have some."""
         with self._lock:
@@ -166,6 +192,14 @@ class KnownUnits:
         """
         with self._lock:
             return self._sizes.largest(group, joined)
+
+    def share(self, group: device_profile.Group) -> int:
+        """The largest share of a card that a unit of the group may take.
+
+        It is 0 if no provider is known to suit the group.
+        """
+        with self._lock:
+            return self._sizes.share(group)
 
     def serves(
         self,
@@ -264,6 +298,49 @@ class KnownUnits:
                 )
             )
 
+    def reserve(
+        self,
+        consumer: str,
+        wanted: host_links.Amounts,
+        instead: host_links.Amounts,
+        now: float,
+    ) -> bool:
+        """Claim units if they are free, in the place of others.
+
+        :param wanted: what is taken of which providers
+        :param instead: what the consumer has claimed before
+        :param now: as for :meth:`claim`
+        :returns: whether they are free; nothing is claimed otherwise
+        """
+        with self._lock:
+            self._withdraw(consumer, instead, now)
+            for place, amount in wanted.items():
+                # Units that are claimed already may exclude the next ones. Of
+                # a provider that is not known yet, Placement knows better.
+                free = self._free_of(*place)
+                if free is not None and free < amount:
+                    self._withdraw(consumer, wanted, now)
+                    return False
+                self.claim(consumer, *place, amount, now)
+            return True
+
+    def _withdraw(
+        self, consumer: str, places: host_links.Amounts, now: float
+    ) -> None:
+        for place in places:
+            self.claim(consumer, *place, 0, now)
+
+    def _free_of(self, rp_uuid: str, resource_class: str) -> int | None:
+        """None if the provider is not known."""
+        pool = self.pool(rp_uuid)
+        if not pool:
+            return None
+        return sum(
+            units.free
+            for units in pool
+            if units.resource_class == resource_class
+        )
+
     def apply(self, changes: unit_changes.Changes, now: float) -> None:
         """Learn of changes; the same ones may be told again.
 
@@ -307,7 +384,7 @@ class KnownUnits:
             self._claims.bind(
                 before.rp_uuid,
                 before.resource_class,
-                before.free - (0 if deployable is None else deployable.free),
+                _bound(before, deployable),
             )
         if deployable is not None:
             touched.add(deployable.rp_uuid)
@@ -406,6 +483,19 @@ def _sorted(
         ),
         reverse=True,
     )
+
+
+def _bound(
+    before: unit_changes.ChangedDeployable,
+    after: unit_changes.ChangedDeployable | None,
+) -> int:
+    """How many units are not free any more; of a card, those that are taken.
+
+    Others of the card may be free no more without being bound.
+    """
+    if before.slices:
+        return 0 if after is None else len(after.taken) - len(before.taken)
+    return before.free - (0 if after is None else after.free)
 
 
 def _linked_on(

@@ -25,6 +25,7 @@ import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
+from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.providers import provider_layout
 
@@ -186,15 +187,22 @@ def stays(
 
 def resources(
     wanted: Iterable[arq_types.WantedArq],
+    shares: Mapping[provider_layout.Place, int],
 ) -> dict[str, dict[str, int]]:
-    """Provider uuid -> resource class -> the units of these ARQs."""
-    found: dict[str, dict[str, int]] = {}
+    """Provider uuid -> resource class -> the amount that these ARQs take.
+
+    :param shares: :attr:`.provider_layout.Layout.shares` of their host
+    """
+    found: dict[str, collections.Counter[str]] = {}
     for arq in wanted:
-        of_provider = found.setdefault(arq.device_rp_uuid, {})
-        of_provider[arq.resource_class] = (
-            of_provider.get(arq.resource_class, 0) + 1
+        of_provider = found.setdefault(
+            arq.device_rp_uuid, collections.Counter()
         )
-    return found
+        of_provider[arq.resource_class] += 1
+        place = provider_layout.Place(arq.device_rp_uuid, arq.resource_class)
+        if place in shares:
+            of_provider[naming.CARD_SHARE] += shares[place]
+    return {rp_uuid: dict(amounts) for rp_uuid, amounts in found.items()}
 
 
 def _one_of(arq: arq_types.Arq) -> device_profile.Group:

@@ -27,11 +27,15 @@ from nova_accel.model.units import unit_changes
 
 
 class _PoolKind(NamedTuple):
-    """``joins`` are those of all sets that the provider is in."""
+    """``joins`` are those of all sets that the provider is in.
+
+    ``share`` is what a unit takes of its card, 0 if it shares none.
+    """
 
     resource_class: str
     traits: frozenset[str]
     joins: frozenset[link_places.Join]
+    share: int
 
     def suits(self, group: device_profile.Group, joined: int) -> bool:
         return (
@@ -101,6 +105,13 @@ class PoolSizes:
             default=0,
         )
 
+    def share(self, group: device_profile.Group) -> int:
+        """The largest share of a card that a unit of the group may take."""
+        return max(
+            (kind.share for kind in self._sizes if kind.suits(group, 0)),
+            default=0,
+        )
+
 
 def _measured(
     deployables: Iterable[unit_changes.ChangedDeployable],
@@ -114,6 +125,7 @@ def _measured(
             resource_class,
             frozenset().union(*(each.traits for each in of_class)),
             link_places.of_places(of_class[0].link_sets),
+            max(each.share for each in of_class),
         ): _size(of_class)
         for resource_class, of_class in of_classes.items()
     }

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import datetime
 from typing import NamedTuple
 
+from nova_accel.model import card_slice
 from nova_accel.model.units import free_units
 
 
@@ -28,6 +29,7 @@ class ChangedDeployable(NamedTuple):
     many of these a guest can have: none of a device that is disabled or
     faulty. ``in_use`` is how many guests have. ``unusable`` says in the words
     for tenants why no guest can have a unit of the device, None if one can.
+    ``slices`` and ``taken`` are as those of :class:`.free_units.FreeUnits`.
     ``link_sets`` are the sets of joined devices that the device is in, the
     largest first, as :mod:`nova_accel.model.link_places` writes them.
     """
@@ -45,6 +47,8 @@ class ChangedDeployable(NamedTuple):
     free: int
     in_use: int = 0
     unusable: str | None = None
+    slices: tuple[card_slice.CardSlice, ...] = ()
+    taken: tuple[card_slice.CardSlice, ...] = ()
     link_sets: tuple[str, ...] = ()
 
     def units(self) -> free_units.FreeUnits:
@@ -62,7 +66,14 @@ class ChangedDeployable(NamedTuple):
             node=(
                 free_units.node_of(self.numa_node) if self.link_sets else None
             ),
+            slices=() if self.unusable else self.slices,
+            taken=self.taken,
         )
+
+    @property
+    def share(self) -> int:
+        """What a unit takes of its card, 0 if it shares none."""
+        return max((each.size for each in self.slices), default=0)
 
     @property
     def _sets(self) -> tuple[str, ...]:

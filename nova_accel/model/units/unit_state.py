@@ -35,6 +35,8 @@ class UnitState(enum.StrEnum):
     BEING_CLEANED = 'being_cleaned'
     #: Its host does not report it any more.
     GONE = 'gone'
+    #: Other units of its card leave no room for it.
+    EXCLUDED = 'excluded'
     #: The next guest can have it.
     FREE = 'free'
 
@@ -77,6 +79,12 @@ MEANINGS: Mapping[UnitState, Meaning] = {
         ('is_clean',), 'unclean', 'being cleaned', 'not clean'
     ),
     UnitState.GONE: Meaning(('is_present',), 'gone', 'gone from its host'),
+    UnitState.EXCLUDED: Meaning(
+        ('has_room',),
+        'excluded',
+        'other units of its card leave no room for it',
+        'excluded by others of their cards',
+    ),
     UnitState.FREE: Meaning((), 'free'),
 }
 
@@ -92,8 +100,9 @@ class Condition:
     ``is_present`` says that its host reports it. ``status`` is the device's
     :class:`nova_accel.model.devices.hardware.Status`, ``fault`` the device's
     fault. An unclean unit has an ``unclean_reason`` if its cleaning has
-    failed. ``is_held`` says that an ARQ has it, and ``is_silent`` that its
-    host does not report. By default, the next guest can have the unit.
+    failed. ``has_room`` is false if ARQs have units of its card that exclude
+    it. ``is_held`` says that an ARQ has it, and ``is_silent`` that its host
+    does not report. By default, the next guest can have the unit.
     """
 
     is_present: bool = True
@@ -101,6 +110,7 @@ class Condition:
     fault: str | None = None
     is_clean: bool = True
     unclean_reason: str | None = None
+    has_room: bool = True
     is_held: bool = False
     is_silent: bool = False
 

@@ -108,11 +108,13 @@ class Providers:
         given = self._published_traits.read()
         present = nova_tree.present(tree, given)
         held = self._held()
+        releasing = self._attachments.held.releasing()
         inventories = occupancy.inventories(
             layout,
             view.unusable(orders)
             | self._cleaner.awaited
-            | self._attachments.held.releasing(),
+            | releasing
+            | view.excluded(held.keys() | releasing),
             held,
             self._current.uncounted or {},
         )

@@ -42,14 +42,20 @@ def ours(tree: provider_tree.ProviderTree) -> list[str]:
 def allocated(
     tree: provider_tree.ProviderTree, allocations: Allocations
 ) -> tuple[provider_allocation.ProviderAllocation, ...]:
-    """Our providers in this tree, with what is allocated of each.
+    """Our providers in this tree, with the units that are allocated of each.
 
     During an evacuation the allocations name the providers of two hosts.
     """
     return tuple(
         provider_allocation.ProviderAllocation(
             uuid,
-            allocations[uuid]['resources'],
+            {
+                resource_class: amount
+                for resource_class, amount in allocations[uuid][
+                    'resources'
+                ].items()
+                if resource_class != naming.CARD_SHARE
+            },
             frozenset(tree.data(uuid).traits),
         )
         for uuid in ours(tree)

@@ -24,8 +24,11 @@ from nova_accel.db import device
 from nova_accel.db import host
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import schema
+from nova_accel.model import attach_handle
 from nova_accel.model import naming
+from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
+from nova_accel.model.profiles import device_profile
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from rig import capacity
@@ -43,6 +46,20 @@ class _Renamed(reports.SimulatedHost):
         return naming.derived_uuid(
             'f3b1cfb9-3a3d-4b42-9d0e-3f3e6d1c7a10', self.hostname
         )
+
+
+class _OneFunction(reports.SimulatedHost):
+    """A host on whose cards all units have the same function."""
+
+    def _slice(self, *facts: Any) -> attach_handle.AttachHandle:
+        return dataclasses.replace(
+            super()._slice(*facts),
+            address=pci_address.PciAddress(2, 0, 1, 0),
+        )
+
+
+class _RenamedOneFunction(_Renamed, _OneFunction):
+    pass
 
 
 def _renamed(**facts: Any) -> _Renamed:
@@ -253,6 +270,34 @@ class TestRenamedHandles(base.DatabaseTestCase):
                 }
             )
         )
+
+    def test_units_of_other_slices_of_a_card_may_have_its_function(
+        self,
+    ) -> None:
+        """The guest keeps its half, and gets no other shape."""
+        self.host = before = _OneFunction(regions=(), cards=1)
+        before.report()
+        self.make_profile(
+            *device_profile.checked_groups([{'accel:shape': reports.HALF}]),
+            name='half',
+        )
+        request = self.request(
+            before.allocated_shapes(reports.HALF), device_profile_name='half'
+        )
+        host_arqs.acquire(request)
+        held = self.arq(request)['attach_handle_info']
+        after = _RenamedOneFunction(regions=(), cards=1)
+        after.report()
+        arq = self.arq(request)
+        self.assertEqual(held, arq['attach_handle_info'])
+        self.assertEqual(after.card(), arq['device_rp_uuid'])
+        [(info, present)] = [
+            (row['info'], row['present'])
+            for row in self.rows(schema.ATTACH_HANDLES)
+            if row['arq_uuid'] is not None
+        ]
+        self.assertEqual((held['slice'], True), (info['slice'], present))
+        self.assertEqual(self.uuids_in(after), self.uuids())
 
     def test_a_mediated_device_is_its_uuid(self) -> None:
         """Those of one parent have one address."""

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import json
 
 import testtools
@@ -23,6 +24,7 @@ from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 from nova_accel.testing import pci_functions
+from unit.model import slices
 
 MDEV = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 SLOT = tuple(f'0000:81:00.{number}' for number in range(3))
@@ -307,6 +309,33 @@ class TestRefusals(testtools.TestCase):
             a_handle(SLOT[0]),
             a_handle(SLOT[1], SLOT[0]),
             texts=[SLOT[0], 'two of its units'],
+        )
+
+    def test_units_that_exclude_each_other_anyway(self):
+        """Each has its own function in two shapes of a card."""
+        host = a_host(a_function(SLOT[0]), a_function(SLOT[1]))
+        self.check(
+            host,
+            *(
+                dataclasses.replace(
+                    a_handle(address),
+                    uuid=f'{size} at {start}',
+                    slice=slices.eighths('mig:3g.40gb', start, size),
+                )
+                for address, start, size in (
+                    (SLOT[0], 0, 4),
+                    (SLOT[1], 4, 4),
+                    (SLOT[0], 0, 1),
+                    (SLOT[1], 4, 1),
+                )
+            ),
+        )
+
+    def test_each_of_them_has_to_be_one_that_can_be_attached(self):
+        self.assert_refused(
+            a_host(a_function(SLOT[0], '0000:82:00.0')),
+            dataclasses.replace(a_handle(SLOT[0]), slice=slices.WHOLE),
+            texts=['0000:82:00.0'],
         )
 
     def test_mdevs_of_one_card_are_many_units(self):

@@ -23,6 +23,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
 from unit.model import pci_addresses
+from unit.model import slices
 
 UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
 
@@ -33,6 +34,7 @@ HANDLES = st.builds(
     mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
     # As discovery makes it of a serial number.
     identity=st.none() | st.text(min_size=1, max_size=9).map(reason.sanitize),
+    slice=st.none() | slices.ANY,
 ) | st.builds(
     attach_handle.AttachHandle,
     uuid=st.uuids().map(str),
@@ -41,6 +43,7 @@ HANDLES = st.builds(
     further_functions=st.lists(pci_addresses.ANY, max_size=3).map(tuple),
     vgpu_type=st.none() | st.just('1015'),
     is_managed=st.booleans(),
+    slice=st.none() | slices.ANY,
     # Which is not on the wire.
     cleaning=st.sampled_from([(), ('command', '/usr/bin/wipe')]),
 )
@@ -114,6 +117,23 @@ class TestAttachHandle(testtools.TestCase):
             },
             handle.to_dict(),
         )
+
+    def test_a_unit_of_a_card_of_many_shapes_has_its_slice(self):
+        handle = attach_handle.AttachHandle(
+            UUID,
+            pci_address.PciAddress(0, 0x81, 0, 4),
+            slice=slices.eighths('mig:3g.40gb', 4, 4),
+        )
+        self.assertEqual(
+            {
+                'shape': 'mig:3g.40gb',
+                'mode': 'mig',
+                'start': 1441440,
+                'size': 1441440,
+            },
+            handle.info['slice'],
+        )
+        self.assertEqual(handle, attach_handle.from_dict(handle.to_dict()))
 
     def test_further_functions_go_along(self):
         card, audio = (
@@ -284,6 +304,31 @@ class TestAttachHandle(testtools.TestCase):
                 'info.further_functions[0] is',
             ),
             ({'identity': 7}, 'identity is 7'),
+            ({'info': {**good['info'], 'slice': 'whole'}}, 'info.slice is'),
+            (
+                {'info': {**good['info'], 'slice': {'shape': 'whole'}}},
+                'info.slice.start is missing',
+            ),
+            *(
+                (
+                    {
+                        'info': {
+                            **good['info'],
+                            'slice': slices.WHOLE.to_dict() | spoilt,
+                        }
+                    },
+                    f'info.slice.{part} is',
+                )
+                for part, spoilt in (
+                    ('shape', {'shape': 7}),
+                    ('mode', {'mode': None}),
+                    ('start', {'start': -1}),
+                    ('start', {'start': '0'}),
+                    ('size', {'size': 0}),
+                    # Beyond the end of the card.
+                    ('size', {'start': 1}),
+                )
+            ),
         ):
             error = self.assertRaises(
                 ValueError, attach_handle.from_dict, {**good, **spoilt}

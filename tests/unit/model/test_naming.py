@@ -21,6 +21,7 @@ import os_traits
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from unit.model import pci_addresses
@@ -170,6 +171,38 @@ class TestTraits(testtools.TestCase):
         )
         self.assertIn(word.upper() + 'X', str(error))
         self.assertIn('255', str(error))
+
+
+class TestShapes(testtools.TestCase):
+    def test_classes(self):
+        for shape, resource_class in (
+            ('whole', 'CUSTOM_SHAPE_WHOLE'),
+            ('mig:3g.40gb', 'CUSTOM_SHAPE_MIG_3G_40GB'),
+            ('vgpu:NVIDIA A40-12Q', 'CUSTOM_SHAPE_VGPU_NVIDIA_A40_12Q'),
+        ):
+            self.assertEqual(resource_class, naming.shape_class(shape))
+
+    @given(st.from_regex(re.compile(card_slice.SHAPE_PATTERN), fullmatch=True))
+    def test_each_is_legal_and_known_by_it(self, shape):
+        resource_class = naming.shape_class(shape)
+        self.assertIsNotNone(LEGAL.fullmatch(resource_class), resource_class)
+        self.assertLessEqual(len(resource_class), 255)
+        self.assertTrue(naming.is_shape_class(resource_class))
+
+    def test_other_classes(self):
+        for resource_class in (
+            *naming.RESOURCE_CLASSES.values(),
+            naming.CARD_SHARE,
+            'CUSTOM_SHAPE',
+            'CUSTOM_SHAPELY',
+            'CUSTOM_MY_SHAPE_WHOLE',
+        ):
+            self.assertFalse(
+                naming.is_shape_class(resource_class), resource_class
+            )
+
+    def test_a_shape_of_nothing(self):
+        self.assertRaises(exceptions.InvalidName, naming.shape_class, '')
 
 
 class TestConstants(testtools.TestCase):

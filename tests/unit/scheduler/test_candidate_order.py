@@ -25,6 +25,7 @@ from nova_accel.scheduler import candidate_order
 from nova_accel.scheduler import our_group
 from rig.stubs import stock
 from unit.model import boards
+from unit.model import slices
 
 CONF = conf.CONF
 BITSTREAM = 'd5ca2f11-3108-4426-a11c-a959987565df'
@@ -115,6 +116,33 @@ class TestOrder(testtools.TestCase):
         for _request in range(20):
             found = self.sorted(a_request_group(), known=False, used=[OTHER])
             self.assertEqual(OTHER, found[-1])
+
+    def test_two_groups_on_cards_of_many_shapes(self):
+        halves = tuple(slices.eighths('half', start, 4) for start in (0, 4))
+        for card in 'ab':
+            for name, offered in (('HALF', halves), ('ALL', (slices.WHOLE,))):
+                self.stock.add(
+                    'host',
+                    card,
+                    free=len(offered),
+                    resource_class=f'CUSTOM_SHAPE_{name}',
+                    slices=offered,
+                )
+        half, whole = (
+            {'resources': {f'CUSTOM_SHAPE_{name}': 1}}
+            for name in ('HALF', 'ALL')
+        )
+        for second, expected in ((half, 'aa'), (whole, 'ba')):
+            # One card is broken rather than two, and none is both.
+            self.offer(*map(list, ('ba', 'aa')))
+            found = candidate_order.CandidateOrder(
+                [a_request_group(**half), a_request_group(1, **second)],
+                self.stock.known,
+            ).sorted(self.host)
+            self.assertEqual(
+                list(expected),
+                [rp_uuid for [rp_uuid] in found[0]['mappings'].values()],
+            )
 
     def test_two_groups_together(self):
         """A provider may have room for either of them, and not for both."""

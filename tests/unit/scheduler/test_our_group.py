@@ -126,3 +126,34 @@ class TestAsked(testtools.TestCase):
             {'FPGA': 2}, frozenset({'CUSTOM_A'}), frozenset({'CUSTOM_B'})
         )
         self.assertEqual(group, our_group.to_group(of_nova(group)))
+
+
+class TestShares(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.group = device_profile.Group({'CUSTOM_SHAPE_WHOLE': 1})
+
+    def test_what_is_asked_of_a_card(self):
+        made = our_group.make('id', self.group, share=9)
+        self.assertEqual(
+            {'CUSTOM_SHAPE_WHOLE': 1, 'CUSTOM_CARD_SHARE': 9}, made.resources
+        )
+        self.assertEqual({'CUSTOM_SHAPE_WHOLE': 1}, self.group.resources)
+        self.assertEqual(
+            {'CUSTOM_SHAPE_WHOLE': 1},
+            our_group.make('id', self.group).resources,
+        )
+
+    def test_a_share_is_no_unit(self):
+        made = our_group.make('id', self.group, share=9)
+        self.assertEqual({'CUSTOM_SHAPE_WHOLE': 1}, our_group.units_of(made))
+        self.assertEqual(
+            {'CUSTOM_SHAPE_WHOLE': 1, 'CUSTOM_CARD_SHARE': 9}, made.resources
+        )
+        # As Nova makes it of a request that was stored.
+        own = objects.RequestGroup(
+            requester_id='id',
+            resources=dict(made.resources),
+            required_traits={naming.OWNERSHIP_TRAIT},
+        )
+        self.assertEqual(self.group, our_group.to_group(own))

@@ -16,6 +16,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import profile_groups
@@ -260,3 +261,121 @@ class TestPlaceable(testtools.TestCase):
         )
         group = a_group(CUSTOM_QAT=5)
         self.assertEqual([('device_profile_0', group)], self.asked(group))
+
+
+class TestShapes(testtools.TestCase):
+    """Hosts whose cards are whole, or two halves, or seven eighths."""
+
+    WHOLE = card_slice.WHOLE_CARD
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(quick_database.QuickDatabase())
+        reports.SimulatedHost(regions=(), cards=1, functions=1).report()
+
+    def groups(self, *shapes, **more):
+        return device_profile.parse_groups(
+            [{'accel:shape': shape, **more} for shape in shapes]
+        )
+
+    def test_units_take_a_share_of_their_card(self):
+        groups = [
+            *self.groups(reports.WHOLE, reports.HALF, reports.EIGHTH),
+            a_group(CUSTOM_QAT=1),
+        ]
+        for asked in (
+            profile_groups.placeable(groups),
+            profile_groups.whole(groups),
+        ):
+            self.assertEqual(
+                [self.WHOLE, self.WHOLE // 2, self.WHOLE // 8, 0],
+                [each.share for each in asked.groups],
+            )
+            self.assertEqual(
+                [
+                    {
+                        'CUSTOM_SHAPE_WHOLE': 1,
+                        'CUSTOM_CARD_SHARE': self.WHOLE,
+                    },
+                    {
+                        'CUSTOM_SHAPE_MIG_3G_40GB': 1,
+                        'CUSTOM_CARD_SHARE': self.WHOLE // 2,
+                    },
+                    {
+                        'CUSTOM_SHAPE_MIG_1G_10GB': 1,
+                        'CUSTOM_CARD_SHARE': self.WHOLE // 8,
+                    },
+                    {'CUSTOM_QAT': 1},
+                ],
+                [group.resources for group in asked.request_groups()],
+            )
+
+    def test_several_units_take_several_shares(self):
+        groups = self.groups(
+            reports.HALF, **{'resources:CUSTOM_SHAPE_MIG_3G_40GB': '2'}
+        )
+        for asked in (
+            profile_groups.placeable(groups),
+            profile_groups.whole(groups),
+        ):
+            self.assertEqual(
+                [self.WHOLE], [each.share for each in asked.groups]
+            )
+
+    def test_parts_on_several_cards(self):
+        """Each part takes the share of its own units."""
+        reports.SimulatedHost(regions=(), cards=2).report()
+        asked = profile_groups.placeable(
+            self.groups(
+                reports.HALF, **{'resources:CUSTOM_SHAPE_MIG_3G_40GB': '3'}
+            )
+        )
+        self.assertEqual(
+            [(2, self.WHOLE), (1, self.WHOLE // 2)],
+            [
+                (sum(each.group.resources.values()), each.share)
+                for each in asked.groups
+            ],
+        )
+
+    def test_a_shape_that_no_card_can_take(self):
+        for call in (profile_groups.placeable, profile_groups.whole):
+            error = self.assertRaises(
+                exceptions.NotFound, call, self.groups('mig:7g.80gb')
+            )
+            self.assertEqual(
+                'no host has a card that can be CUSTOM_SHAPE_MIG_7G_80GB, '
+                'with the traits that the group requires',
+                error.public,
+            )
+
+    def test_a_shape_of_a_card_with_other_traits(self):
+        self.assertRaises(
+            exceptions.NotFound,
+            profile_groups.placeable,
+            self.groups(reports.HALF, **{'trait:CUSTOM_B': 'required'}),
+        )
+
+    def test_a_card_that_was_just_reported(self):
+        groups = self.groups(reports.HALF)
+        reports.SimulatedHost().report()
+        self.assertRaises(
+            exceptions.NotFound, profile_groups.placeable, groups
+        )
+        reports.SimulatedHost('compute-2', cards=1).report()
+        [asked] = profile_groups.placeable(groups).groups
+        self.assertEqual(self.WHOLE // 2, asked.share)
+
+    def test_the_database_gives_no_answer(self):
+        """That is no shape that no card can take."""
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.scheduler.known_stock.current',
+                lambda max_age_s: None,
+            )
+        )
+        self.assertRaises(
+            exceptions.ServiceUnavailable,
+            profile_groups.placeable,
+            self.groups(reports.HALF),
+        )

@@ -24,9 +24,11 @@ from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import candidates
+from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter
 from nova_accel.scheduler import unified_limits
@@ -191,6 +193,24 @@ class TestNotCounted(LimitsTestCase):
                 required_traits={naming.OWNERSHIP_TRAIT},
             )
         ]
+        self.enforce(spec)
+
+    def test_shares_of_cards(self):
+        """The units themselves are what is limited."""
+        self.limit(
+            {'class:CUSTOM_SHAPE_WHOLE': 1, 'class:CUSTOM_CARD_SHARE': 0}
+        )
+        spec = scheduling.request_spec(
+            {device_profile.FLAVOR_KEY: 'p'},
+            [
+                our_group.make(
+                    device_profile.requester_id(0),
+                    device_profile.Group({'CUSTOM_SHAPE_WHOLE': 1}),
+                    share=card_slice.WHOLE_CARD,
+                )
+            ],
+        )
+        spec.flavor.flavorid = 'big'
         self.enforce(spec)
 
     def test_who_is_counted(self):

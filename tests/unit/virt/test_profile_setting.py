@@ -40,6 +40,9 @@ class Host(test_replacing.Host):
     def unusable(self, orders):
         return frozenset()
 
+    def excluded(self, taken):
+        return frozenset()
+
     def arqs(self):
         return list(self.held_arqs)
 

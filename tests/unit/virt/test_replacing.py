@@ -11,6 +11,7 @@
 # under the License.
 
 import contextlib
+import dataclasses
 import types
 
 from nova.compute import power_state
@@ -27,6 +28,7 @@ from nova_accel.model.providers import provider_layout
 from nova_accel.testing import fake_sysfs
 from nova_accel.virt import hot_plug
 from nova_accel.virt import replacing
+from unit.model import slices
 
 INSTANCE = types.SimpleNamespace(
     uuid='0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f',
@@ -65,12 +67,14 @@ class Host:
 
     def __init__(self):
         self.done = []
+        self.spare = SPARE
         self.has_partition = False
         self.is_cleaned = False
         self.attachments = self.current = self.view = self.fabric = self
         self.programmer = self.held = self
         self.layout = provider_layout.Layout((POOL,))
         self.orders = None
+        self.leaves_room = True
         self.is_doubtful = False
         self.sysfs = None
 
@@ -82,6 +86,11 @@ class Host:
 
     def unusable(self, orders):
         return self.faulty
+
+    def excluded(self, taken):
+        if self.leaves_room:
+            return frozenset()
+        return {SPARE.handle.uuid} if taken == {FAILED.handle.uuid} else None
 
     def has(self, instance_uuid):
         return self.has_partition
@@ -111,7 +120,7 @@ class Host:
     def add(self, instance_uuid, project_id, wanted, claim, kept):
         claim()
         self.done.append('add')
-        return (SPARE,)
+        return (self.spare,)
 
     def plug_added(self, instance_uuid, added):
         self.done.append('plug')
@@ -213,6 +222,50 @@ class TestReplacing(testtools.TestCase):
         self.host.layout = provider_layout.Layout()
         self.made_again()
         self.assertEqual([], self.host.done)
+
+    def test_no_spare_that_others_of_its_card_exclude(self):
+        self.host.leaves_room = False
+        self.made_again()
+        self.assertEqual([], self.host.done)
+
+    def test_a_share_of_the_card_is_claimed_too(self):
+        half = 'CUSTOM_SHAPE_MIG_3G_40GB'
+        failed, spare = (
+            dataclasses.replace(
+                arq,
+                group={'accel:shape': 'mig:3g.40gb', f'resources:{half}': '1'},
+                handle=dataclasses.replace(
+                    arq.handle, slice=slices.eighths('mig:3g.40gb', start, 4)
+                ),
+            )
+            for arq, start in ((FAILED, 0), (SPARE, 4))
+        )
+        self.host.layout = provider_layout.Layout(
+            (
+                dataclasses.replace(
+                    POOL, handles={half: (failed.handle, spare.handle)}
+                ),
+            )
+        )
+        self.host.spare = spare
+        claimed = []
+        self.patch(
+            our_allocations,
+            'claim',
+            lambda consumer, resources: claimed.append(resources),
+        )
+        Driver(self.host, False)._replace(INSTANCE, [failed])
+        self.assertEqual(
+            [
+                {
+                    'pool': {
+                        half: 1,
+                        'CUSTOM_CARD_SHARE': spare.handle.slice.size,
+                    }
+                }
+            ],
+            claimed,
+        )
 
     def test_what_may_have_data_of_the_tenant_stays(self):
         self.host.is_cleaned = True

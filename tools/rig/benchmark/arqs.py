@@ -23,6 +23,7 @@ from nova_accel.db.rows import profile_rows
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
+from nova_accel.model.units import handle_stock
 from nova_accel.testing import reports
 
 PROFILE = 'qat'
@@ -98,8 +99,12 @@ def _fill_host(number: int, functions: int) -> None:
         connection.execute(sa.insert(schema.ARQS), rows)
         handle_rows.take(
             connection,
-            {
-                handle: row['uuid']
-                for handle, row in zip(handles, rows, strict=True)
-            },
+            handle_stock.Allotment(
+                {
+                    handle: row['uuid']
+                    for handle, row in zip(handles, rows, strict=True)
+                },
+                {},
+                {},
+            ),
         )

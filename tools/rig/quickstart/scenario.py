@@ -27,6 +27,7 @@ from rig.quickstart import cloud as quickstart_cloud
 from rig.quickstart import hardware
 from rig.quickstart import report as quickstart_report
 from rig.quickstart import server as quickstart_server
+from rig.quickstart import shapes
 
 HOST = quickstart_cloud.HOST
 
@@ -79,6 +80,7 @@ class Scenario:
         self._resize(self._booted[1], other)
         self._reboot(self._booted[0])
         self._delete()
+        shapes.Shapes(self._cloud, self._report).run()
         board.Board(self._cloud, self._report).run()
 
     def _show_devices(self) -> None:

@@ -199,6 +199,10 @@ def _create_attach_handles() -> None:
         sa.Column('type', sa.String(16), nullable=False),
         sa.Column('info', sa.Text, nullable=False),
         sa.Column('identity', sa.String(255)),
+        sa.Column('card_uuid', sa.String(36)),
+        sa.Column('slice_mode', sa.String(255)),
+        sa.Column('slice_start', sa.Integer),
+        sa.Column('slice_end', sa.Integer),
         sa.Column('present', sa.Boolean, nullable=False),
         sa.Column('unclean_since', sa.Integer),
         sa.Column('unclean_reason', sa.Text),
@@ -212,6 +216,7 @@ def _create_attach_handles() -> None:
         operations.foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'),
     )
     operations.create_index('attach_handles', 'deployable_uuid')
+    operations.create_index('attach_handles', 'card_uuid')
     operations.create_index('attach_handles', 'changed_at')
 
 

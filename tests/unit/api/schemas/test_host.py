@@ -19,8 +19,10 @@ import testtools
 
 from nova_accel.api.http import quick_check
 from nova_accel.api.schemas import host
+from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_contract
+from unit.model import slices
 
 #: The keys of the first contract. A newer key has to have a contract in
 #: nova_accel.model.host_contract: without it, an API of the release before
@@ -107,6 +109,64 @@ class TestReport(testtools.TestCase):
         )
 
 
+class TestSlices(testtools.TestCase):
+    def is_valid(self, **more: Any) -> bool:
+        part: Any = host.REPORT
+        for name in ('devices', 'deployables', 'attach_handles'):
+            part = part['properties'][name]['items']
+        handle = {
+            'uuid': '4b20d080-1b54-4048-85b3-a6a62d165c01',
+            'type': 'PCI',
+            'info': {
+                'domain': '0000',
+                'bus': '81',
+                'device': '02',
+                'function': '3',
+                **more,
+            },
+        }
+        answers = {
+            quick_check.matches(handle, part),
+            jsonschema.Draft7Validator(part).is_valid(handle),
+        }
+        [answer] = answers
+        return answer
+
+    @given(slices.ANY | st.just(slices.WHOLE))
+    def test_whatever_a_card_has(self, found: card_slice.CardSlice) -> None:
+        self.assertTrue(self.is_valid(slice=found.to_dict()))
+
+    def test_units_that_share_no_card(self) -> None:
+        self.assertTrue(self.is_valid())
+
+    def test_malformed(self) -> None:
+        good = slices.WHOLE.to_dict()
+        for spoilt in (
+            None,
+            'whole',
+            [],
+            {},
+            *(
+                {key: value for key, value in good.items() if key != left_out}
+                for left_out in good
+            ),
+            good | {'more': 1},
+            good | {'shape': ''},
+            good | {'shape': 'a\nb'},
+            good | {'shape': 7},
+            good | {'mode': None},
+            good | {'mode': ''},
+            good | {'start': -1},
+            good | {'start': card_slice.WHOLE_CARD},
+            good | {'start': 0.5},
+            good | {'start': '0'},
+            good | {'size': 0},
+            good | {'size': card_slice.WHOLE_CARD + 1},
+            good | {'size': None},
+        ):
+            self.assertFalse(self.is_valid(slice=spoilt), spoilt)
+
+
 class TestNames(testtools.TestCase):
     HOSTILE = (
         'a\nb',
@@ -162,6 +222,8 @@ class TestNames(testtools.TestCase):
             deployable['region'],
             info['properties']['asked_type'],
             info['properties']['physical_network'],
+            info['properties']['slice']['properties']['shape'],
+            info['properties']['slice']['properties']['mode'],
         ):
             is_valid = jsonschema.Draft7Validator(schema).is_valid
             self.assertTrue(is_valid('GRID T4-2B zu heiß'))

@@ -15,8 +15,10 @@ from typing import Any
 
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.sql import schema
+from nova_accel.model import card_slice
 from nova_accel.testing import reports
 
 HOST = reports.SimulatedHost(regions=(2,), serials=((0, 'S1'),))
@@ -68,3 +70,46 @@ class TestReportedRows(testtools.TestCase):
         host = dataclasses.replace(HOST, link_sets=('four', 'two'))
         device, _deployable, _handle = self.rows(host.reported())
         self.assertEqual(['four', 'two'], device['link_sets'])
+
+    def test_a_unit_of_a_card_of_many_shapes(self) -> None:
+        host = reports.SimulatedHost(regions=(1,), cards=1)
+        found = reported_rows.rows('compute-1', host.reported())
+        [fpga, card] = found[schema.DEVICES].values()
+        half = card_slice.WHOLE_CARD // 2
+        expected = {
+            ('pci_0002_00_00_0', 'mig', 0, half),
+            ('pci_0002_00_00_0', 'mig', half, 2 * half),
+        }
+        names = {fpga['uuid']: fpga['name'], card['uuid']: card['name']}
+        slices = {
+            (
+                row['info'].get('slice', {}).get('shape'),
+                names.get(row['card_uuid']),
+                row['slice_mode'],
+                row['slice_start'],
+                row['slice_end'],
+            )
+            for row in found[schema.ATTACH_HANDLES].values()
+        }
+        self.assertEqual(
+            expected,
+            {tuple(each) for shape, *each in slices if shape == reports.HALF},
+        )
+        self.assertEqual(
+            {(None, None, None, None)},
+            {tuple(each) for shape, *each in slices if shape is None},
+        )
+
+    def test_a_slice_that_no_card_has(self) -> None:
+        host = dataclasses.replace(HOST, cards=1)
+        reported = host.reported()
+        deployable = reported[-1]['deployables'][-1]
+        deployable['attach_handles'][-1]['info']['slice']['size'] = 2**21
+        error = self.assertRaises(
+            exceptions.InvalidRequest,
+            reported_rows.rows,
+            host.hostname,
+            reported,
+        )
+        self.assertIn(reported[-1]['uuid'], str(error))
+        self.assertIn('size', str(error))

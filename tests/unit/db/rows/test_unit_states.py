@@ -13,13 +13,17 @@
 import dataclasses
 import itertools
 
+import hypothesis
+from hypothesis import strategies as st
 import sqlalchemy as sa
 import testtools
 
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import schema
+from nova_accel.model import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
+from unit.model import slices
 
 State = unit_state.UnitState
 
@@ -30,13 +34,29 @@ _DEVICES = schema.DEVICES
 #: All combinations of what is stored of a device, and of a unit.
 _OF_DEVICES = [*itertools.product(hardware.Status, (None, '', 'hot'))]
 _OF_UNITS = [
-    *itertools.product((True, False), (None, 0, 7), (None, '', 'stuck'), 'ab')
+    *itertools.product(
+        (True, False),
+        (None, 0, 7),
+        (None, '', 'stuck'),
+        'ab',
+        # What is taken of its card beside it, if it shares one.
+        (None, slices.eighths('mig:3g.40gb', 4, 4), slices.WHOLE),
+    )
 ]
 
+_QUARTER = slices.eighths('mig:1g.20gb', 2, 2)
 
-class TestUnitStates(testtools.TestCase):
-    """SQL and Python judge each unit in the same way."""
 
+def _on_card(card_uuid: str, unit: card_slice.CardSlice) -> dict[str, object]:
+    return {
+        'card_uuid': card_uuid,
+        'slice_mode': unit.mode,
+        'slice_start': unit.start,
+        'slice_end': unit.end,
+    }
+
+
+class RowsTestCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         engine = sa.create_engine('sqlite://')
@@ -47,22 +67,40 @@ class TestUnitStates(testtools.TestCase):
             self.connection.execute(
                 sa.schema.CreateTable(_without_rules(table))
             )
+
+    def add(self, table: sa.Table, **values: object) -> None:
+        self.connection.execute(sa.insert(table).values(values))
+
+
+class TestUnitStates(RowsTestCase):
+    """SQL and Python judge each unit in the same way."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        numbers = itertools.count()
         for number, (status, fault) in enumerate(_OF_DEVICES):
             name = f'device {number}'
             self.add(_DEVICES, uuid=name, status=status, fault=fault)
             self.add(_DEPLOYABLES, uuid=name, device_uuid=name)
-            for present, since, reason, holder in _OF_UNITS:
+            for present, since, reason, holder, beside in _OF_UNITS:
+                card = f'card {next(numbers)}'
                 self.add(
                     _HANDLES,
+                    uuid=card,
                     deployable_uuid=name,
                     present=present,
                     unclean_since=since,
                     unclean_reason=reason,
                     arq_uuid=None if holder == 'a' else holder,
+                    **({} if beside is None else _on_card(card, _QUARTER)),
                 )
-
-    def add(self, table: sa.Table, **values: object) -> None:
-        self.connection.execute(sa.insert(table).values(values))
+                if beside is not None:
+                    self.add(
+                        _HANDLES,
+                        uuid=f'beside {card}',
+                        arq_uuid='arq',
+                        **_on_card(card, beside),
+                    )
 
     def read(
         self, asked: sa.ColumnElement[object]
@@ -108,14 +146,75 @@ class TestUnitStates(testtools.TestCase):
         of_its_own = [
             state for state in State if state not in unit_states.OF_DEVICE
         ]
+        alone = [state for state in of_its_own if state is not State.EXCLUDED]
         for asked, among in (
-            (unit_states.is_unused(), of_its_own),
+            (unit_states.is_available(), of_its_own),
+            (unit_states.is_unused(), alone),
             (unit_states.is_usable(), unit_states.OF_DEVICE),
         ):
             for condition, answer in self.read(asked):
                 self.assertEqual(
                     condition.state(among) is State.FREE, answer, condition
                 )
+
+
+#: Of each unit of two cards: its card, its slice, and whether it is taken.
+UNITS = st.lists(
+    st.tuples(
+        st.sampled_from(['card', 'other']),
+        slices.ANY | st.just(slices.WHOLE),
+        st.booleans(),
+    ),
+    max_size=8,
+)
+
+
+class TestRoom(RowsTestCase):
+    @hypothesis.given(UNITS)
+    # Two halves, of which either one is taken.
+    @hypothesis.example(
+        [
+            ('card', slices.eighths('mig:3g.40gb', start, 4), is_taken)
+            for start, is_taken in ((0, False), (4, True))
+        ]
+    )
+    @hypothesis.example(
+        [
+            ('card', slices.eighths('mig:3g.40gb', start, 4), is_taken)
+            for start, is_taken in ((0, True), (4, False))
+        ]
+    )
+    def test_a_card_has_room_in_sql_as_in_python(
+        self, units: list[tuple[str, card_slice.CardSlice, bool]]
+    ) -> None:
+        self.connection.execute(sa.delete(_HANDLES))
+        self.add(_HANDLES, uuid='of no card', arq_uuid='arq')
+        for number, (card, unit, is_taken) in enumerate(units):
+            self.add(
+                _HANDLES,
+                uuid=str(number),
+                present=True,
+                arq_uuid='arq' if is_taken else None,
+                **_on_card(card, unit),
+            )
+        is_excluded = unit_states.is_in(State.EXCLUDED)
+        self.assertEqual(
+            {'of no card': False}
+            | {
+                str(number): any(
+                    is_taken and card == other and unit.excludes(each)
+                    for place, (other, each, is_taken) in enumerate(units)
+                    if place != number
+                )
+                for number, (card, unit, _is_taken) in enumerate(units)
+            },
+            {
+                row.uuid: bool(row.answer)
+                for row in self.connection.execute(
+                    sa.select(_HANDLES.c.uuid, is_excluded.label('answer'))
+                )
+            },
+        )
 
 
 def _without_rules(table: sa.Table) -> sa.Table:

@@ -198,6 +198,32 @@ MALFORMED = {
     'live_migratable': ('', 'maybe', None, 1, 0),
     'unit': ('', 'Slot', 'card', None, 1),
     'sriov_numvfs': (0, -1, 65536, 1.5, '8', True, None),
+    'shapes': (
+        'whole',
+        [],
+        [''],
+        ['*'],
+        ['whole:*'],
+        ['Whole'],
+        ['whole\n'],
+        ['mig'],
+        ['mig:'],
+        ['mig:3g'],
+        ['mig:3g.40GB'],
+        ['mig:3g.40gb\n'],
+        ['mig:1g.5gb+me'],
+        ['mig:0g.5gb'],
+        ['mig:3*'],
+        ['vgpu:'],
+        ['vgpu: NVIDIA A40-12Q'],
+        ['vgpu:NVIDIA A40-12Q\n'],
+        ['vgpu:NVIDIA Ä'],
+        [f'vgpu:{201 * "x"}'],
+        ['whole', 'whole'],
+        ['whole', 7],
+        [f'mig:1g.{number}gb' for number in range(1, 66)],
+        None,
+    ),
 }
 
 #: Vendor, product, domain, bus, slot and function, as sysfs writes them.
@@ -379,8 +405,11 @@ class TestParse(testtools.TestCase):
     def test_keys_that_only_some_drivers_read(self):
         [spec] = device_spec.parse([json.dumps(GOOD)], DRIVERS)
         self.assertEqual(
-            device_spec_keys.OF_SOME_DRIVERS, spec.keys_of_some_drivers
+            device_spec_keys.OF_SOME_DRIVERS - {'shapes'},
+            spec.keys_of_some_drivers,
         )
+        [spec] = device_spec.parse([a_line(shapes=['whole'])], DRIVERS)
+        self.assertEqual({'shapes'}, spec.keys_of_some_drivers)
         [spec] = device_spec.parse(
             [
                 json.dumps(
@@ -511,7 +540,7 @@ class TestMalformed(testtools.TestCase):
         return error.removeprefix(f'[nova_accel] device_spec = {text}: ')
 
     def test_the_key_of_a_wrong_value_is_named(self):
-        self.assertEqual(set(GOOD), set(MALFORMED))
+        self.assertEqual({*GOOD, 'shapes'}, set(MALFORMED))
         for key, values in MALFORMED.items():
             for value in values:
                 self.assertIn(
@@ -520,7 +549,7 @@ class TestMalformed(testtools.TestCase):
 
     def test_the_schema_knows_the_keys_that_are_tested(self):
         self.assertEqual(
-            {*GOOD, 'clean_bitstream'},
+            {*GOOD, 'clean_bitstream', 'shapes'},
             set(device_spec_keys.SCHEMA['properties']),
         )
 
@@ -528,6 +557,19 @@ class TestMalformed(testtools.TestCase):
         for pool in (True, False, 'numa'):
             reason = self.refused(json.dumps({**GOOD, 'pool': pool}))
             self.assertIn('"links" needs "pool": "link"', reason)
+
+    def test_a_card_of_many_shapes_has_its_own_provider_and_classes(self):
+        for key in (
+            'mdev_type',
+            'mdev_types',
+            'pool',
+            'resource_class',
+            'vgpu_types',
+        ):
+            reason = self.refused(
+                a_line(shapes=['vgpu:*'], **{key: GOOD[key]})
+            )
+            self.assertEqual(f'"shapes" does not go with "{key}"', reason)
 
     def test_an_unknown_driver_and_those_installed_are_named(self):
         reason = self.refused(json.dumps({**GOOD, 'driver': 'xilinx'}))
@@ -644,6 +686,40 @@ class TestCleaning(testtools.TestCase):
                 DRIVERS,
             )
             self.assertEqual(cleaning, spec.cleaning)
+
+
+class TestShapes(testtools.TestCase):
+    def parse(self, *texts):
+        [spec] = device_spec.parse([a_line(shapes=texts)], DRIVERS)
+        return spec.shapes
+
+    def test_they_keep_their_order(self):
+        for shapes in (
+            ('whole', 'vgpu:*', 'mig:*'),
+            ('mig:3g.40gb', 'vgpu:NVIDIA A40-12Q', 'whole'),
+        ):
+            self.assertEqual(shapes, self.parse(*shapes))
+
+    def test_a_line_without_shapes(self):
+        [spec] = device_spec.parse([a_line()], DRIVERS)
+        self.assertEqual((), spec.shapes)
+
+    def test_the_longest_names_and_lists(self):
+        shapes = (
+            f'vgpu:{200 * "x"}',
+            'mig:9g.9999gb',
+            *(f'mig:1g.{number}gb' for number in range(1, 63)),
+        )
+        self.assertEqual(shapes, self.parse(*shapes))
+
+    def test_all_of_a_kind_and_one_of_them(self):
+        self.parse('mig:*', 'vgpu:NVIDIA A40-12Q')
+        error = self.assertRaises(
+            exceptions.InvalidDeviceSpec, self.parse, 'mig:3g.40gb', 'mig:*'
+        )
+        self.assertIn(
+            '"shapes" has "mig:3g.40gb", which "mig:*" has, too', str(error)
+        )
 
 
 class TestMatch(testtools.TestCase):

@@ -18,11 +18,15 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import provider_layout
+from nova_accel.testing import reports
 from rig import sample_devices
+
+WHOLE_CARD = card_slice.WHOLE_CARD
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
@@ -103,6 +107,59 @@ class TestAddresses(testtools.TestCase):
                 ),
             ).addresses,
         )
+
+
+class TestSharedCard(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        [self.card] = reports.SimulatedHost(regions=(), cards=1).devices()
+        self.units = {
+            (handle.slice.shape, handle.slice.start * 8 // WHOLE_CARD): (
+                handle.uuid
+            )
+            for handle in self.card.handles
+        }
+
+    def test_whether_its_units_exclude_each_other(self):
+        self.assertTrue(self.card.is_shared)
+        self.assertFalse(an_fpga(0x81).is_shared)
+        self.assertFalse(sample_devices.fpga(0x81).is_shared)
+
+    def excluded(self, *taken):
+        of_uuids = {uuid: unit for unit, uuid in self.units.items()}
+        found = list(
+            self.card.excluded(
+                frozenset({'elsewhere', *map(self.units.get, taken)})
+            )
+        )
+        self.assertEqual(len(set(found)), len(found))
+        return {of_uuids[uuid] for uuid in found}
+
+    def test_for_which_units_others_leave_no_room(self):
+        whole, half, eighth = reports.WHOLE, reports.HALF, reports.EIGHTH
+        for taken, expected in (
+            ([], set()),
+            ([(whole, 0)], self.units.keys() - {(whole, 0)}),
+            ([(eighth, 0)], {(whole, 0), (half, 0)}),
+            (
+                [(half, 4)],
+                {(whole, 0), *((eighth, start) for start in (4, 5, 6))},
+            ),
+            (
+                [(eighth, 0), (half, 4)],
+                {
+                    (whole, 0),
+                    (half, 0),
+                    *((eighth, start) for start in (4, 5, 6)),
+                },
+            ),
+        ):
+            self.assertEqual(expected, self.excluded(*taken), taken)
+
+    def test_units_that_share_no_card_exclude_nothing(self):
+        fpga = an_fpga(0x81)
+        handle, *_others = fpga.handles
+        self.assertEqual([], list(fpga.excluded({handle.uuid})))
 
 
 class TestToReport(testtools.TestCase):

@@ -93,11 +93,18 @@ class TestJoin(testtools.TestCase):
             (False, {'fault': 'hot'}, 'faulty', True),
             (True, {'fault': 'hot'}, 'faulty', True),
             (True, {'is_present': False}, 'gone', True),
+            (False, {'has_room': False}, 'excluded', False),
+            (False, {'has_room': False, 'is_clean': False}, 'unclean', False),
+            (False, {'has_room': False, 'fault': 'hot'}, 'faulty', True),
         )
         for is_held, condition, state, is_alarm in cases:
             row = self.row_of(is_held, **condition)
             self.assertEqual((state, is_alarm), (row.state, row.is_alarm))
         self.assertEqual('hot', self.row_of(False, fault='hot').why)
+        self.assertEqual(
+            'other units of its card leave no room for it',
+            self.row_of(False, has_room=False).why,
+        )
         self.assertEqual(
             'disabled by an administrator',
             self.row_of(True, status=MAINTAINING).why,

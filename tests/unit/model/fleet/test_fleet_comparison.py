@@ -19,6 +19,7 @@ from hypothesis import strategies
 import testtools
 
 from nova_accel.model import finding
+from nova_accel.model import naming
 from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet_comparison
@@ -280,6 +281,10 @@ class TestOfPlacement(ComparisonTestCase):
             (Kind.OVERCOUNTED, self.arq.hostname), (found.kind, found.hostname)
         )
         self.assert_unsaid_while_busy()
+
+    def test_the_share_of_a_card_is_no_unit(self) -> None:
+        self.allocated[self.uuid][naming.CARD_SHARE] = 9
+        self.assertEqual([], self.find())
 
     def test_overcounted_for_nobody(self) -> None:
         self.allocated['nobody'] = {self.unit.resource_class: 1}

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import datetime
 import json
 from typing import Any
@@ -77,6 +78,20 @@ class TestWire(testtools.TestCase):
         ]
         ours = _SIMULATED.ours._replace(hosts=hosts)
         self.assertEqual(hosts, fleet_wire.from_json(_sent(ours)).hosts)
+
+    def test_a_unit_for_which_others_leave_no_room(self) -> None:
+        excluded = [
+            unit._replace(
+                condition=dataclasses.replace(unit.condition, has_room=False)
+            )
+            for unit in _SIMULATED.ours.units
+        ]
+        sent = fleet_wire.from_json(
+            _sent(_SIMULATED.ours._replace(units=excluded))
+        )
+        self.assertEqual(
+            {False}, {unit.condition.has_room for unit in sent.units}
+        )
 
     def test_a_unit_has_its_state_in_one_word(self) -> None:
         simulated = simulated_fleet.SimulatedFleet(800)

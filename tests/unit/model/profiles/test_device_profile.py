@@ -79,7 +79,7 @@ MALFORMED = (
         'accel:image_id',
         'd5ca2f11-3108-4426-a11c-a959987565df',
         'keys are bitstream_id, function_id, function_name, link, '
-        'numa_affinity, prefetch, single_numa_node',
+        'numa_affinity, prefetch, shape, single_numa_node',
     ),
     ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
@@ -92,6 +92,14 @@ MALFORMED = (
     ('accel:link', 'root', 'accel:link, it must be one of'),
     ('accel:link', 'NVLINK', 'accel:link, it must be one of'),
     ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'),
+    ('accel:shape', '', "Invalid value '' of accel:shape"),
+    ('accel:shape', 'mig:*', 'accel:shape, it must be whole, or such as mig'),
+    ('accel:shape', 'mig:3g.40GB', 'accel:shape, it must be'),
+    ('accel:shape', 'mig:3g.40gb\n', 'accel:shape, it must be'),
+    ('accel:shape', 'vgpu:', 'accel:shape, it must be'),
+    ('accel:shape', 'whole', 'alone, not for VGPU'),
+    ('resources:CUSTOM_SHAPE_WHOLE', '1', 'use accel:shape with the name'),
+    ('resources:CUSTOM_CARD_SHARE', '1', 'use accel:shape with the name'),
 )
 
 AMOUNTS = (
@@ -397,6 +405,85 @@ class TestCheckedGroups(testtools.TestCase):
             [{'resources:FPGA': '1', 'resources: FPGA': '1'}],
         )
         self.assertIn('resources:FPGA', str(error))
+
+
+class TestShapes(testtools.TestCase):
+    def refused(self, **keys: str) -> str:
+        return str(
+            self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                device_profile.checked_groups,
+                [{f'accel:{name}': value for name, value in keys.items()}],
+            )
+        )
+
+    def test_a_group_gets_the_class_of_its_shape(self) -> None:
+        for shape, resource_class in (
+            ('whole', 'CUSTOM_SHAPE_WHOLE'),
+            ('mig:3g.40gb', 'CUSTOM_SHAPE_MIG_3G_40GB'),
+            ('vgpu:NVIDIA A40-12Q', 'CUSTOM_SHAPE_VGPU_NVIDIA_A40_12Q'),
+        ):
+            raw = {'accel:shape': shape, 'trait:CUSTOM_A': 'forbidden'}
+            stored = raw | {f'resources:{resource_class}': '1'}
+            self.assertEqual([stored], device_profile.checked_groups([raw]))
+            # What is stored stays as it is.
+            self.assertEqual([stored], device_profile.checked_groups([stored]))
+            expected = device_profile.Group(
+                {resource_class: 1}, forbidden=frozenset({'CUSTOM_A'})
+            )
+            for group in (raw, stored):
+                self.assertEqual(expected, device_profile.parse_group(group))
+
+    def test_several_units(self) -> None:
+        several = {
+            'accel:shape': 'whole',
+            'resources:CUSTOM_SHAPE_WHOLE': '2',
+        }
+        self.assertEqual([several], device_profile.checked_groups([several]))
+        self.assertEqual(
+            {'CUSTOM_SHAPE_WHOLE': 2},
+            device_profile.parse_group(several).resources,
+        )
+
+    def test_no_shape(self) -> None:
+        for shape in ('', 'Whole', 'mig:*', 'mig:3g', 'vgpu:', 'VGPU'):
+            text = self.refused(shape=shape)
+            self.assertIn(f'Invalid value {shape!r} of accel:shape', text)
+            self.assertIn('vgpu:NVIDIA A40-12Q', text)
+
+    def test_units_of_its_shape_alone(self) -> None:
+        other = 'resources:CUSTOM_SHAPE_MIG_1G_10GB'
+        for more, named in (
+            ({other: '1'}, 'CUSTOM_SHAPE_MIG_1G_10GB'),
+            ({'resources:CUSTOM_CARD_SHARE': '1'}, 'CUSTOM_CARD_SHARE'),
+            (
+                {'resources:VGPU': '1', 'resources:FPGA': '1'},
+                'not for FPGA, VGPU',
+            ),
+            ({'accel:link': 'pcie'}, 'not for accel:link'),
+            ({'accel:function_name': 'gzip'}, 'not for accel:function_name'),
+            (
+                {'accel:bitstream_id': 'd5ca2f11-3108-4426-a11c-a959987565df'},
+                'not for accel:bitstream_id',
+            ),
+        ):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                device_profile.checked_groups,
+                [{'accel:shape': 'whole', **more}],
+            )
+            self.assertIn(named, str(error))
+
+    def test_its_class_needs_the_shape(self) -> None:
+        for resource_class in ('CUSTOM_SHAPE_WHOLE', 'CUSTOM_CARD_SHARE'):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                device_profile.parse_group,
+                {f'resources:{resource_class}': '1'},
+            )
+            self.assertIn(
+                f'{resource_class}, use accel:shape with the name', str(error)
+            )
 
 
 class TestLinks(testtools.TestCase):

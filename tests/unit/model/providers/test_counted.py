@@ -22,11 +22,14 @@ import testtools
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import binding_repairs
+from nova_accel.model import card_slice
 from nova_accel.model import host_binding
+from nova_accel.model import naming
 from nova_accel.model import nova_server
 from nova_accel.model import pci_address
 from nova_accel.model.providers import counted
 from nova_accel.model.providers import provider_layout
+from unit.model import slices
 
 HERE, THERE = 'here', 'there'
 SERVER, MIGRATION = 'server', 'migration'
@@ -41,6 +44,7 @@ def held(
     role: Role | None = Role.ACTIVE,
     instance: str = SERVER,
     attempt: int = 1,
+    slice: card_slice.CardSlice | None = None,
 ) -> host_binding.Binding:
     arqs = tuple(
         arq_types.Arq(
@@ -51,7 +55,9 @@ def held(
             {f'resources:{place.resource_class}': '1'},
             place.rp_uuid,
             attach_handle.AttachHandle(
-                f'handle {number}', pci_address.PciAddress(0, 0x81, 0, 0)
+                f'handle {number}',
+                pci_address.PciAddress(0, 0x81, 0, 0),
+                slice=slice,
             ),
         )
         for number, place in enumerate(places)
@@ -137,6 +143,56 @@ class TestLacking(testtools.TestCase):
         self.assertEqual({}, self.lacking(moved, held(VGPU)))
         self.assertEqual(
             {SERVER: Units({FPGA: 1})}, self.lacking(moved, held(VGPU, FPGA))
+        )
+
+
+HALF, SHARE = (
+    Place('card', resource_class)
+    for resource_class in ('CUSTOM_SHAPE_MIG_3G_40GB', naming.CARD_SHARE)
+)
+IN_HALF = slices.eighths('mig:3g.40gb', 4, 4)
+
+
+class TestShares(testtools.TestCase):
+    """Of cards of many shapes."""
+
+    def allocated(self, units: int, share: int) -> dict[str, dict[str, int]]:
+        return {
+            'card': {HALF.resource_class: units, SHARE.resource_class: share}
+        }
+
+    def test_lacking(self) -> None:
+        size = IN_HALF.size
+        for units, share, lacking in (
+            (2, 2 * size, {}),
+            # As cards of another product need.
+            (2, 2 * size + 1, {}),
+            (2, size, {SHARE: size}),
+            (1, size, {HALF: 1, SHARE: size}),
+        ):
+            self.assertEqual(
+                {SERVER: Units(lacking)} if lacking else {},
+                counted.lacking(
+                    [held(HALF, HALF, slice=IN_HALF)],
+                    {SERVER: self.allocated(units, share)},
+                    MOVES,
+                ),
+            )
+
+    def test_excess(self) -> None:
+        kept = held(HALF, slice=IN_HALF).arqs
+        self.assertEqual(
+            {}, counted.excess(kept, self.allocated(1, IN_HALF.size))
+        )
+        self.assertEqual(
+            self.allocated(1, IN_HALF.size),
+            counted.excess(kept, self.allocated(2, 2 * IN_HALF.size)),
+        )
+
+    def test_units_that_share_no_card_take_none(self) -> None:
+        self.assertEqual(
+            {SERVER: Units({FPGA: 1})},
+            counted.lacking([held(FPGA)], {}, MOVES),
         )
 
 

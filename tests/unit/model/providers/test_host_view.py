@@ -96,3 +96,21 @@ class TestView(testtools.TestCase):
         )
         self.assertEqual(frozenset(), self.view.cleaned)
         self.assertEqual({}, host_view.View().handles)
+
+    def test_for_which_units_others_leave_no_room(self):
+        host = reports.SimulatedHost(cards=2)
+        cards = [each for each in host.devices() if each.is_shared]
+        view = host_view.View(host.node_uuid, tuple(host.devices()))
+        (whole,), halves, _eighths = (
+            [handle.uuid for handle in deployable.handles]
+            for deployable in cards[0].deployables
+        )
+        others = {handle.uuid for handle in cards[1].handles}
+        self.assertEqual(frozenset(), view.excluded(frozenset()))
+        self.assertEqual(
+            {handle.uuid for handle in cards[0].handles} - {whole},
+            view.excluded({whole, 'elsewhere'}),
+        )
+        found = view.excluded(frozenset(halves))
+        self.assertIn(whole, found)
+        self.assertEqual(set(), found & {*halves, *others})

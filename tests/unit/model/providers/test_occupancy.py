@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model import attach_handle
+from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import occupancy
 from nova_accel.model.providers import provider_layout
+from nova_accel.testing import reports
 from rig import sample_devices
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -270,4 +272,74 @@ class TestInventories(testtools.TestCase):
         self.assertEqual(
             {self.pool.uuid: {'CUSTOM_QAT': Units(2, 1)}},
             occupancy.keep_reserved(self.units(held=held), held, present),
+        )
+
+
+class TestSharedCards(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.host = reports.SimulatedHost(regions=(), cards=1, functions=1)
+        self.card = self.host.card()
+        [device] = [each for each in self.host.devices() if each.is_shared]
+        self.of_shapes = {
+            deployable.name: [handle.uuid for handle in deployable.handles]
+            for deployable in device.deployables
+        }
+
+    def units(self, unusable=(), held=(), uncounted=None, layout=None):
+        places = self.host.layout().places
+        found = occupancy.inventories(
+            self.host.layout() if layout is None else layout,
+            set(unusable),
+            {uuid: places[uuid] for uuid in held},
+            uncounted or {},
+        )
+        share = found[self.card].pop(naming.CARD_SHARE)
+        return share, found[self.card]
+
+    def test_placement_counts_the_card_that_units_share(self):
+        self.assertEqual(
+            (
+                Units(card_slice.WHOLE_CARD),
+                {
+                    'CUSTOM_SHAPE_WHOLE': Units(1),
+                    'CUSTOM_SHAPE_MIG_3G_40GB': Units(2),
+                    'CUSTOM_SHAPE_MIG_1G_10GB': Units(7),
+                },
+            ),
+            self.units(),
+        )
+
+    def test_no_other_provider_has_a_share(self):
+        others = self.host.layout().uuids - {self.card}
+        self.assertEqual(1, len(others))
+        found = occupancy.inventories(self.host.layout(), set(), {}, {})
+        for rp_uuid in others:
+            self.assertNotIn(naming.CARD_SHARE, found[rp_uuid])
+
+    def test_what_is_held_and_what_it_excludes(self):
+        """The share is allocated with the unit, and never reserved."""
+        [held, _other] = self.of_shapes[reports.HALF]
+        share, units = self.units(
+            self.of_shapes[reports.WHOLE] + [held], [held]
+        )
+        self.assertEqual(Units(card_slice.WHOLE_CARD), share)
+        self.assertEqual(Units(1, 1), units['CUSTOM_SHAPE_WHOLE'])
+        self.assertEqual(Units(2), units['CUSTOM_SHAPE_MIG_3G_40GB'])
+
+    def test_a_share_that_is_held_and_not_allocated_is_reserved(self):
+        half = card_slice.WHOLE_CARD // 2
+        share, _units = self.units(
+            uncounted={Place(self.card, naming.CARD_SHARE): half}
+        )
+        self.assertEqual(Units(card_slice.WHOLE_CARD, half), share)
+
+    def test_a_card_that_is_gone_has_room_for_what_is_held(self):
+        [held, _other] = self.of_shapes[reports.HALF]
+        self.assertEqual(
+            (
+                Units(card_slice.WHOLE_CARD),
+                {'CUSTOM_SHAPE_MIG_3G_40GB': Units(1)},
+            ),
+            self.units(held=[held], layout=provider_layout.Layout()),
         )

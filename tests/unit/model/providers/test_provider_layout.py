@@ -20,12 +20,14 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
+from nova_accel.model import card_slice
 from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.links import link_tree
 from nova_accel.model.providers import provider_layout
+from nova_accel.testing import reports
 
 NODE = 'c1'
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -338,6 +340,94 @@ class TestLayout(testtools.TestCase):
             [a_device(Shape(1, 0))],
         )
         self.assertIn('c' * 190, str(error))
+
+
+class TestSharedCards(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.cards = reports.SimulatedHost(regions=(), cards=2).devices()
+
+    def test_a_card_has_one_provider_with_a_class_for_each_shape(self):
+        result = layout(self.cards)
+        self.assertEqual(
+            ['c1_accel_pci_0002_00_00_0', 'c1_accel_pci_0002_01_00_0'],
+            [provider.name for provider in result.providers],
+        )
+        for provider, card in zip(result.providers, self.cards, strict=True):
+            self.assertIsNone(provider.parent)
+            self.assertEqual(
+                {
+                    'CUSTOM_SHAPE_WHOLE': 1,
+                    'CUSTOM_SHAPE_MIG_3G_40GB': 2,
+                    'CUSTOM_SHAPE_MIG_1G_10GB': 7,
+                },
+                provider.totals,
+            )
+            for deployable in card.deployables:
+                self.assertEqual(
+                    provider.uuid, result.rp_uuids[card.name, deployable.name]
+                )
+                for handle in deployable.handles:
+                    self.assertEqual(
+                        provider_layout.Place(
+                            provider.uuid, deployable.resource_class
+                        ),
+                        result.places[handle.uuid],
+                    )
+
+    def test_it_has_the_traits_of_all_shapes(self):
+        card, _other = self.cards
+        first, *others = card.deployables
+        [provider] = layout(
+            [
+                dataclasses.replace(
+                    card,
+                    deployables=(
+                        dataclasses.replace(
+                            first, traits=frozenset({'CUSTOM_A'})
+                        ),
+                        *(
+                            dataclasses.replace(
+                                each, traits=frozenset({'CUSTOM_B'})
+                            )
+                            for each in others
+                        ),
+                    ),
+                )
+            ]
+        ).providers
+        self.assertEqual({'CUSTOM_A', 'CUSTOM_B', *OURS}, provider.traits)
+
+    def test_a_card_with_one_shape(self):
+        card, _other = self.cards
+        [provider] = layout(
+            [dataclasses.replace(card, deployables=card.deployables[:1])]
+        ).providers
+        self.assertEqual({'CUSTOM_SHAPE_WHOLE': 1}, provider.totals)
+
+    def test_shares_of_a_card(self):
+        fpga = a_device(Shape(0x81, 2, units=(1, 2)))
+        result = layout([*self.cards, fpga])
+        of_cards = {
+            rp_uuid
+            for (name, _deployable), rp_uuid in result.rp_uuids.items()
+            if name != fpga.name
+        }
+        self.assertEqual(
+            {
+                provider_layout.Place(
+                    rp_uuid, f'CUSTOM_SHAPE_{shape}'
+                ): card_slice.WHOLE_CARD // parts
+                for rp_uuid in of_cards
+                for shape, parts in (
+                    ('WHOLE', 1),
+                    ('MIG_3G_40GB', 2),
+                    ('MIG_1G_10GB', 8),
+                )
+            },
+            result.shares,
+        )
+        self.assertEqual(2, len(of_cards))
 
 
 class TestPool(testtools.TestCase):

@@ -11,6 +11,7 @@
 # under the License.
 
 import collections
+import dataclasses
 import datetime
 import itertools
 
@@ -22,6 +23,8 @@ from nova_accel import exceptions
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import handle_stock
+from nova_accel.model.units import shared_card
+from unit.model import slices
 
 SLOTS = [
     handle_stock.Slot('compute-1', f'rp-{provider}', resource_class)
@@ -344,3 +347,126 @@ class TestNearCells(testtools.TestCase):
                 for slot in (SLOTS[0], far)
             ]
             self.assertLess(*prices)
+
+
+class TestSharedCards(testtools.TestCase):
+    """Cards that are whole, or two halves, or four quarters."""
+
+    SHAPES = (('whole', 8), ('half', 4), ('quarter', 2))
+
+    def slot(self, shape, rp_uuid='rp-0'):
+        return handle_stock.Slot('compute-1', rp_uuid, f'CUSTOM_{shape}')
+
+    def stock(self, taken=(), unusable=None):
+        """The stock of a card; taken are the names of some units."""
+        offered = {
+            f'CUSTOM_{shape}': {
+                f'{shape} {start}': slices.eighths(shape, start, size)
+                for start in range(0, 8, size)
+            }
+            for shape, size in self.SHAPES
+        }
+        everything = {
+            name: each
+            for of_class in offered.values()
+            for name, each in of_class.items()
+        }
+        kinds = {
+            self.slot(shape): [kind(self.slot(shape), 0)]
+            for shape, _size in self.SHAPES
+        }
+        for [of_kind] in kinds.values():
+            of_kind.units = dataclasses.replace(
+                of_kind.units,
+                free=sum(
+                    not any(each.excludes(everything[name]) for name in taken)
+                    for each in offered[of_kind.units.resource_class].values()
+                ),
+            )
+        return handle_stock.HandleStock(
+            kinds,
+            unusable or {},
+            {},
+            {},
+            cards={
+                'rp-0': handle_stock.ReadCard(
+                    'card',
+                    shared_card.SharedCard(
+                        {
+                            name: list(of_class.values())
+                            for name, of_class in offered.items()
+                        },
+                        [everything[name] for name in taken],
+                    ),
+                    {each: name for name, each in everything.items()},
+                )
+            },
+        )
+
+    def allot(self, found, *shapes):
+        return found.allot(
+            [
+                ask(self.slot(shape), f'arq-{number}')
+                for number, shape in enumerate(shapes)
+            ]
+        )
+
+    def test_the_units_of_a_server_fit_together(self):
+        allotted = self.allot(self.stock(), 'quarter', 'half', 'quarter')
+        quarters = {name for name in allotted.arqs if 'quarter' in name}
+        [half] = allotted.arqs.keys() - quarters
+        self.assertIn(
+            (half, quarters),
+            [
+                ('half 4', {'quarter 0', 'quarter 2'}),
+                ('half 0', {'quarter 4', 'quarter 6'}),
+            ],
+        )
+        self.assertEqual(dict.fromkeys(allotted.arqs, 'card'), allotted.cards)
+        self.assertEqual(
+            {'arq-0', 'arq-1', 'arq-2'}, {*allotted.arqs.values()}
+        )
+
+    def test_beside_what_is_taken(self):
+        self.assertEqual(
+            {'half 4': 'arq-0'},
+            self.allot(self.stock(['quarter 2']), 'half').arqs,
+        )
+
+    def test_one_server_after_the_other(self):
+        found = self.stock()
+        for shape in ('half', 'quarter', 'quarter'):
+            self.allot(found, shape)
+        self.assertRaises(
+            exceptions.AcceleratorsBusy, self.allot, found, 'quarter'
+        )
+
+    def test_no_room_beside_the_others(self):
+        error = self.assertRaises(
+            exceptions.AcceleratorsBusy,
+            self.allot,
+            self.stock(),
+            'quarter',
+            'whole',
+        )
+        self.assertEqual(
+            'the card of resource provider rp-0 has no room for CUSTOM_whole '
+            'beside the other units that the server is to get',
+            str(error),
+        )
+
+    def test_none_of_them_is_free(self):
+        slot = self.slot('whole')
+        error = self.assertRaises(
+            exceptions.AcceleratorsBusy,
+            self.allot,
+            self.stock(['half 4'], {slot: ['excluded']}),
+            'whole',
+        )
+        self.assertIn('0 are free (1 excluded)', str(error))
+
+    def test_units_that_share_no_card(self):
+        allotted = stock((SLOTS[0], kind(SLOTS[0], 1))).allot(
+            [ask(SLOTS[0], 'arq')]
+        )
+        self.assertEqual({}, allotted.cards)

@@ -17,6 +17,7 @@ import testtools
 from nova_accel.model.units import explanation
 from nova_accel.model.units import known_inventories
 from nova_accel.model.units import unit_changes
+from unit.model import slices
 
 
 def deployable(**facts: Any) -> unit_changes.ChangedDeployable:
@@ -58,6 +59,17 @@ class TestMadeOf(testtools.TestCase):
                 self.units(deployable(total=3, in_use=1, unusable=unusable)),
             )
         self.assertEqual({}, self.units(deployable(total=0)))
+
+    def test_what_others_of_its_card_exclude(self) -> None:
+        card = {'total': 7, 'free': 2, 'in_use': 1, 'slices': (slices.WHOLE,)}
+        self.assertEqual(
+            {None: 2, 'in use': 1, 'excluded by others of their cards': 4},
+            self.units(deployable(**card)),
+        )
+        self.assertEqual(
+            {'in use': 1, 'faulty': 6},
+            self.units(deployable(**card | {'free': 0}, unusable='faulty')),
+        )
 
     def test_a_claimed_unit_is_in_use(self) -> None:
         pool = (

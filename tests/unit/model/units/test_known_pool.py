@@ -15,10 +15,12 @@ from typing import Any
 import fixtures
 import testtools
 
+from nova_accel.model import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_choice
+from unit.model import slices
 
 PACK, SPREAD = unit_choice.UnitPolicy.PACK, unit_choice.UnitPolicy.SPREAD
 
@@ -121,3 +123,90 @@ class TestKnownPool(testtools.TestCase):
             some.room(wanted(amount))
         self.assertLessEqual(len(some._costs), 64)
         self.assertLessEqual(len(some._room), 64)
+
+
+def card(*taken: card_slice.CardSlice, **claimed: int) -> known_pool.KnownPool:
+    """A card that is whole, or two halves, of which some are taken."""
+    return pool(
+        *(
+            units(
+                name,
+                sum(not any(map(each.excludes, taken)) for each in offered),
+                resource_class=f'CUSTOM_SHAPE_{name}',
+                total=len(offered),
+                slices=tuple(offered),
+                taken=tuple(each for each in taken if each in offered),
+            )
+            for name, offered in OFFERED.items()
+        ),
+        **claimed,
+    )
+
+
+OFFERED = {
+    'WHOLE': [slices.WHOLE],
+    'HALF': [slices.eighths('mig:3g.40gb', start, 4) for start in (0, 4)],
+    'EIGHTH': [slices.eighths('mig:1g.10gb', start, 1) for start in range(7)],
+}
+
+
+class TestSharedCards(testtools.TestCase):
+    def free(self, found: known_pool.KnownPool) -> list[int]:
+        return [each.free for each in found.units]
+
+    def test_what_is_claimed_leaves_room_for_fewer(self) -> None:
+        self.assertEqual([1, 2, 7], self.free(card()))
+        self.assertEqual([0, 1, 4], self.free(card(CUSTOM_SHAPE_HALF=1)))
+        self.assertEqual([0, 0, 0], self.free(card(CUSTOM_SHAPE_WHOLE=1)))
+        self.assertEqual(
+            [0, 0, 3],
+            self.free(card(OFFERED['EIGHTH'][0], CUSTOM_SHAPE_HALF=1)),
+        )
+
+    def test_what_breaks_least_first_and_an_empty_card_last(self) -> None:
+        eighth = device_profile.Group({'CUSTOM_SHAPE_EIGHTH': 1})
+        broken, half, empty = (
+            each.cost(eighth, PACK)
+            for each in (
+                card(OFFERED['EIGHTH'][0]),
+                card(OFFERED['HALF'][0]),
+                card(),
+            )
+        )
+        assert broken is not None and half is not None and empty is not None
+        self.assertLess(broken, half)
+        self.assertLess(half, empty)
+
+    def test_of_equal_losses_the_fullest_card_first(self) -> None:
+        half = device_profile.Group({'CUSTOM_SHAPE_HALF': 1})
+        full, fuller = (
+            card(*OFFERED['EIGHTH'][:number]).cost(half, PACK)
+            for number in (1, 2)
+        )
+        assert full is not None and fuller is not None
+        self.assertLess(fuller, full)
+
+    def test_spread(self) -> None:
+        eighth = device_profile.Group({'CUSTOM_SHAPE_EIGHTH': 1})
+        empty, broken, half = (
+            each.cost(eighth, SPREAD)
+            for each in (
+                card(),
+                card(OFFERED['EIGHTH'][0]),
+                card(OFFERED['HALF'][0]),
+            )
+        )
+        assert broken is not None and half is not None and empty is not None
+        self.assertLess(empty, broken)
+        self.assertLess(broken, half)
+
+    def test_no_cost(self) -> None:
+        for amounts, taken in (
+            ({'CUSTOM_SHAPE_HALF': 2}, [OFFERED['EIGHTH'][6]]),
+            ({'CUSTOM_SHAPE_EIGHTH': 1}, [slices.WHOLE]),
+            # Each of them has room alone.
+            ({'CUSTOM_SHAPE_HALF': 1, 'CUSTOM_SHAPE_WHOLE': 1}, []),
+        ):
+            self.assertIsNone(
+                card(*taken).cost(device_profile.Group(amounts), PACK)
+            )

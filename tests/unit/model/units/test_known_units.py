@@ -26,6 +26,7 @@ from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_choice
 from nova_accel.model.units import unit_claims
 from unit.model import boards
+from unit.model import slices
 
 NOW = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 
@@ -179,6 +180,92 @@ class TestLargest(KnownUnitsTestCase):
         self.assertEqual(5, self.known.largest(group()))
         self.apply(one=[])
         self.assertEqual(4, self.known.largest(group()))
+
+
+class TestShare(KnownUnitsTestCase):
+    def test_what_hosts_have(self) -> None:
+        half = slices.eighths('mig:3g.40gb', 4, 4)
+        self.assertEqual(0, self.known.share(group()))
+        self.apply(
+            is_all=True,
+            one=[deployable(slices=(slices.WHOLE,), free=0)],
+            two=[deployable('two', 'c', slices=(half,))],
+        )
+        self.assertEqual(slices.WHOLE.size, self.known.share(group()))
+        self.apply(one=[])
+        self.assertEqual(half.size, self.known.share(group()))
+
+
+class TestReserve(KnownUnitsTestCase):
+    """A card that is whole, or two halves, and a pool."""
+
+    WHOLE, HALF = ('card', 'WHOLE'), ('card', 'HALF')
+
+    def setUp(self) -> None:
+        super().setUp()
+        halves = [slices.eighths('mig:3g.40gb', start, 4) for start in (0, 4)]
+        self.apply(
+            is_all=True,
+            one=[
+                deployable(
+                    uuid=name,
+                    rp_uuid='card',
+                    resource_class=name,
+                    total=len(offered),
+                    free=len(offered),
+                    slices=tuple(offered),
+                )
+                for name, offered in (
+                    ('WHOLE', [slices.WHOLE]),
+                    ('HALF', halves),
+                )
+            ]
+            + [deployable(uuid='pool')],
+        )
+
+    def reserve(
+        self, consumer: str, *places: tuple[str, str], instead: Any = ()
+    ) -> bool:
+        return self.known.reserve(
+            consumer, dict.fromkeys(places, 1), dict.fromkeys(instead, 1), 0
+        )
+
+    def test_what_excludes_each_other(self) -> None:
+        self.assertTrue(self.reserve('a', self.HALF))
+        self.assertFalse(self.reserve('b', self.WHOLE))
+        self.assertTrue(self.reserve('b', self.HALF))
+        self.assertFalse(self.reserve('c', self.HALF))
+
+    def test_in_the_place_of_others(self) -> None:
+        self.assertTrue(self.reserve('a', self.HALF))
+        self.assertTrue(self.reserve('a', self.WHOLE, instead=[self.HALF]))
+        self.assertFalse(self.reserve('b', self.HALF))
+
+    def test_all_or_nothing(self) -> None:
+        pool = 'rp-pool', 'FPGA'
+        self.assertTrue(self.reserve('a', self.HALF))
+        for places in ((pool, self.WHOLE), (self.HALF, self.WHOLE)):
+            self.assertFalse(self.reserve('b', *places))
+            self.assertEqual([1], self.free('pool'))
+            self.assertEqual(
+                [0, 1], [each.free for each in self.known.pool('card')]
+            )
+
+    def test_harm_to_cards(self) -> None:
+        one, two, both = (
+            self.known.harm_to_cards(amounts, True)
+            for amounts in (
+                {self.HALF: 1},
+                {self.HALF: 2, ('rp-pool', 'FPGA'): 1},
+                {self.HALF: 1, self.WHOLE: 1},
+            )
+        )
+        assert one is not None and two is not None
+        self.assertLess(one.lost, two.lost)
+        self.assertIsNone(both)
+
+    def test_an_unknown_provider(self) -> None:
+        self.assertTrue(self.reserve('a', ('unknown', 'HALF')))
 
 
 class TestCost(KnownUnitsTestCase):

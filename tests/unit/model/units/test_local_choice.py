@@ -239,3 +239,51 @@ class TestStays(testtools.TestCase):
     def test_nothing(self):
         self.assertEqual({}, self.stays([], GPU))
         self.assertEqual({}, self.stays([(0, GPU)]))
+
+
+class TestResources(testtools.TestCase):
+    SHARES = {
+        provider_layout.Place(card, f'CUSTOM_SHAPE_{shape}'): share
+        for card in ('a', 'b')
+        for shape, share in (('HALF', 6), ('QUARTER', 3))
+    }
+
+    def resources(self, *wanted):
+        return local_choice.resources(
+            [
+                arq_types.WantedArq(
+                    'profile',
+                    0,
+                    {f'resources:{resource_class}': '1'},
+                    rp_uuid,
+                )
+                for rp_uuid, resource_class in wanted
+            ],
+            self.SHARES,
+        )
+
+    def test_units_of_each_provider(self):
+        self.assertEqual({}, self.resources())
+        self.assertEqual(
+            {'x': {'PGPU': 2, 'FPGA': 1}, 'y': {'PGPU': 1}},
+            self.resources(
+                ('x', 'PGPU'), ('x', 'FPGA'), ('y', 'PGPU'), ('x', 'PGPU')
+            ),
+        )
+
+    def test_shares_of_cards(self):
+        half, quarter = 'CUSTOM_SHAPE_HALF', 'CUSTOM_SHAPE_QUARTER'
+        self.assertEqual(
+            {
+                'a': {half: 1, quarter: 2, 'CUSTOM_CARD_SHARE': 12},
+                'b': {quarter: 1, 'CUSTOM_CARD_SHARE': 3},
+                'x': {'PGPU': 1},
+            },
+            self.resources(
+                ('a', quarter),
+                ('a', half),
+                ('b', quarter),
+                ('x', 'PGPU'),
+                ('a', quarter),
+            ),
+        )

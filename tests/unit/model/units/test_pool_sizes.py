@@ -19,6 +19,7 @@ import testtools
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import pool_sizes
 from nova_accel.model.units import unit_changes
+from unit.model import slices
 
 GPU = frozenset({'CUSTOM_GPU_A'})
 
@@ -46,6 +47,10 @@ def a_group(*required, forbidden=(), single_numa_node=False, **resources):
         frozenset(forbidden),
         is_on_one_numa_node=single_numa_node,
     )
+
+
+def eighths(number):
+    return slices.eighths('mig:3g.40gb', 0, number)
 
 
 class TestPoolSizes(testtools.TestCase):
@@ -115,6 +120,44 @@ class TestPoolSizes(testtools.TestCase):
                 expected, self.sizes.largest(group, joined), (link, joined)
             )
         self.assertEqual(8, self.sizes.largest(a_group()))
+
+    def test_shares_of_cards(self):
+        """The largest one of all products that suit."""
+        self.assertEqual(0, self.sizes.share(a_group()))
+        for rp_uuid, share, traits in (
+            ('a', 4, GPU),
+            ('b', 3, GPU | {'CUSTOM_RACK_7'}),
+            ('c', 6, frozenset({'CUSTOM_GPU_B'})),
+        ):
+            self.sizes.put(
+                rp_uuid,
+                [
+                    units(2, traits=traits)._replace(slices=(eighths(share),)),
+                    units(1, traits=traits)._replace(
+                        slices=(eighths(8),), resource_class='VGPU'
+                    ),
+                ],
+            )
+        for expected, group in (
+            (6, a_group()),
+            (4, a_group('CUSTOM_GPU_A')),
+            (3, a_group('CUSTOM_GPU_A', 'CUSTOM_RACK_7')),
+            (4, a_group(forbidden=['CUSTOM_GPU_B'])),
+            (8, a_group(VGPU=1)),
+            (0, a_group('CUSTOM_ONLY_IN_PLACEMENT')),
+            (0, a_group(FPGA=1)),
+        ):
+            self.assertEqual(
+                expected and eighths(expected).size,
+                self.sizes.share(group),
+                group,
+            )
+        self.sizes.put('c', [])
+        self.assertEqual(eighths(4).size, self.sizes.share(a_group()))
+
+    def test_units_that_share_no_card(self):
+        self.sizes.put('a', [units(2)])
+        self.assertEqual(0, self.sizes.share(a_group()))
 
     def test_a_provider_is_gone(self):
         for rp_uuid in 'ab':

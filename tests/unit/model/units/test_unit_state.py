@@ -33,6 +33,7 @@ class TestState(testtools.TestCase):
             'unclean_reason': 'stuck',
             'is_clean': False,
             'is_present': False,
+            'has_room': False,
         }
         found = []
         for field in tuple(bad):
@@ -71,6 +72,10 @@ class TestReason(testtools.TestCase):
             ('its host is silent', {'is_silent': True}),
             ('faulty: on {0.fire}', {'fault': 'on {0.fire}'}),
             ('gone from its host', {'is_present': False}),
+            (
+                'other units of its card leave no room for it',
+                {'has_room': False},
+            ),
             ('being cleaned', {'is_clean': False}),
             (
                 'not cleaned: sanitize: I/O error',

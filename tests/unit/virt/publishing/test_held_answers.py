@@ -23,6 +23,7 @@ from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.virt.publishing import held_answers
 from rig import sample_devices
+from unit.model import slices
 
 CARD = pci_address.PciAddress(0, 0x81, 0, 0)
 HANDLE = attach_handle.AttachHandle(
@@ -32,6 +33,7 @@ HANDLE = attach_handle.AttachHandle(
     vgpu_type='558',
     is_managed=False,
     identity='8086:0b30 class 1200',
+    slice=slices.WHOLE,
     cleaning=('command', '/bin/wipe'),
     live_migratable=False,
     vgpu_params='enable_uvm=1',

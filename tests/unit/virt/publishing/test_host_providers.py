@@ -24,6 +24,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.model import host_orders
@@ -33,6 +34,7 @@ from nova_accel.model.devices import hardware
 from nova_accel.model.providers import host_view
 from nova_accel.model.providers import provider_layout
 from nova_accel.state import durable_file
+from nova_accel.testing import reports
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import holdings
@@ -357,6 +359,69 @@ class TestReserved(ProvidersTestCase):
         self.assert_pool(2, 1)
         self.orders = host_orders.Orders(3)
         self.assert_pool(2, 0)
+
+
+class TestSharedCards(ProvidersTestCase):
+    """A card that is whole, or two halves, or seven eighths."""
+
+    def setUp(self):
+        super().setUp()
+        [self.card] = reports.SimulatedHost(regions=(), cards=1).devices()
+        devices = (self.card,)
+        self.view = host_view.View(
+            NODE_UUID,
+            devices,
+            provider_layout.layout(NODE, NODE_UUID, devices),
+        )
+
+    def hold_half(self, step):
+        [_whole, half, _eighth] = self.card.deployables
+        handle = half.handles[0]
+        rp_uuid = self.view.layout.places[handle.uuid].rp_uuid
+        entry = attach_journal.AttachEntry(
+            INSTANCE,
+            arq_types.Role.ACTIVE,
+            1,
+            step,
+            (
+                arq_types.Arq(
+                    'f4ad4b4e-4aeb-4a6a-8a2f-000000000001',
+                    arq_types.State.BOUND,
+                    'half',
+                    0,
+                    {f'resources:{half.resource_class}': '1'},
+                    rp_uuid,
+                    handle,
+                ),
+            ),
+        )
+        self.journal.write(entry)
+        return entry
+
+    def assert_reserved(self, whole, half, eighth):
+        self.periodic()
+        self.assertEqual(
+            {
+                'CUSTOM_SHAPE_WHOLE': (1, whole),
+                'CUSTOM_SHAPE_MIG_3G_40GB': (2, half),
+                'CUSTOM_SHAPE_MIG_1G_10GB': (7, eighth),
+                naming.CARD_SHARE: (card_slice.WHOLE_CARD, 0),
+            },
+            self.units()['pci_0002_00_00_0'],
+        )
+
+    def test_what_a_guest_leaves_no_room_for_is_reserved(self):
+        self.assert_reserved(0, 0, 0)
+        entry = self.hold_half(attach_journal.AttachStep.HELD)
+        self.assert_reserved(1, 0, 4)
+        self.release(entry)
+        self.assert_reserved(0, 0, 0)
+
+    def test_what_is_not_given_back_yet(self):
+        entry = self.hold_half(attach_journal.AttachStep.RELEASING)
+        self.assert_reserved(1, 1, 4)
+        self.release(entry)
+        self.assert_reserved(0, 0, 0)
 
 
 class TestVanished(ProvidersTestCase):

@@ -243,3 +243,12 @@ class TestApply(testtools.TestCase):
             ),
             nova_tree.allocated(self.tree, allocations),
         )
+
+    def test_the_share_of_a_card_is_no_unit(self):
+        self.apply(a_device(1, 'A'))
+        uuid = self.data('pci_0000_01_00_0').uuid
+        allocations = {
+            uuid: {'resources': {'FPGA': 1, naming.CARD_SHARE: 7}},
+        }
+        (found,) = nova_tree.allocated(self.tree, allocations)
+        self.assertEqual({'FPGA': 1}, found.resources)

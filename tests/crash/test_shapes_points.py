@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Servers on cards of many shapes, whose hosts are struck."""
+
+from crash import shapes_cloud
+from crash import test_points
+
+OPERATIONS = (
+    'boot',
+    'delete',
+    'hard_reboot',
+    'shelve',
+    'unshelve',
+    'set_more',
+    'set_another',
+    'unset',
+    'replace',
+    'cold_migration',
+    'confirm',
+    'revert',
+    'resize_to_fewer_devices',
+)
+
+
+class TestShapesPoints(test_points.PointsTestCase):
+    """What Placement counts of a card, and what is made of it."""
+
+    cloud = shapes_cloud.ShapesCloud
+
+
+for _name in OPERATIONS:
+    setattr(
+        TestShapesPoints,
+        f'test_{_name}',
+        lambda self, name=_name: self.check(name),
+    )

@@ -1,0 +1,342 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Cards of many shapes: vGPUs of one size or another, as servers need."""
+
+import itertools
+import json
+import random
+
+from nova.tests.fixtures import libvirt as fakelibvirt
+
+from functional import base
+from functional import test_crowd
+from nova_accel.model import card_slice
+from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
+from nova_accel.testing import devices
+
+HOST = 'host1'
+
+SMALL = 'vgpu:GRID M60-0B'
+LARGE = 'vgpu:GRID M60-1B'
+SMALL_CLASS = 'CUSTOM_SHAPE_VGPU_GRID_M60_0B'
+LARGE_CLASS = 'CUSTOM_SHAPE_VGPU_GRID_M60_1B'
+
+NAMES = {
+    fakelibvirt.NVIDIA_11_VGPU_TYPE: SMALL,
+    fakelibvirt.NVIDIA_12_VGPU_TYPE: LARGE,
+}
+
+
+class ShapesMixin:
+    """Hosts with cards of two shapes, and a flavor of each shape.
+
+    :cvar cards: how many cards each host has
+    """
+
+    hosts = ()
+    cards = {HOST: 2}
+    shapes = ('vgpu:*',)
+
+    def setUp(self):
+        super().setUp()
+        spec = {
+            'vendor_id': '10de',
+            'product_id': '13f2',
+            'driver': 'mdev',
+            'shapes': list(self.shapes),
+        }
+        for host, gpus in self.cards.items():
+            for bus in range(0x81, 0x81 + gpus):
+                for mdev_type, shape in NAMES.items():
+                    folder = f'mdev_supported_types__{mdev_type}__'
+                    self.sysfs.set(
+                        f'0000:{bus:02x}:00.0',
+                        **{
+                            f'{folder}name': shape.removeprefix('vgpu:'),
+                            f'{folder}description': (
+                                f'max_instance={devices.VGPU_TYPES[mdev_type]}'
+                            ),
+                        },
+                    )
+            self.start_accelerated_compute(
+                host,
+                devices.pci_info(gpus=gpus, fpgas=0, qats=0),
+                [json.dumps(spec)],
+            )
+        self.flavors = {
+            shape: self.make_flavor(name, shape)
+            for name, shape in (('small', SMALL), ('large', LARGE))
+        }
+
+    def make_flavor(self, name, *shapes):
+        self.create_profile(name, [{'accel:shape': each} for each in shapes])
+        return self.create_accel_flavor(name)
+
+    def boot_shape(self, shape, **kwargs):
+        return self.boot(self.flavors[shape], **kwargs)
+
+    def card_of(self, server):
+        [card] = {arq['device_rp_uuid'] for arq in self.arqs(server)}
+        return card
+
+    def refuse(self, shape):
+        """A server of the shape gets none; the fault's message."""
+        failed = self.boot_shape(shape, expected_state='ERROR')
+        message = failed['fault']['message']
+        self._delete_server(failed)
+        return message
+
+    def settle_all(self):
+        """Have all hosts report, and Placement learn what is reserved."""
+        for host in self.cards:
+            self.settle(host)
+        self._run_periodics()
+
+    def state_of_cards(self, host=HOST):
+        """Provider uuid -> class -> what Placement has left of it."""
+        return {
+            provider['uuid']: {
+                name: total
+                - provider['reserved'][name]
+                - provider['usage'][name]
+                for name, total in provider['inventory'].items()
+            }
+            for provider in self.accelerator_providers(host)
+        }
+
+
+class ShapesTestCase(ShapesMixin, base.AcceleratorTestCase):
+    pass
+
+
+class TestShapes(ShapesTestCase):
+    def test_a_card_is_published_as_all_that_it_can_be(self):
+        for left in self.state_of_cards().values():
+            self.assertEqual(
+                {
+                    SMALL_CLASS: 16,
+                    LARGE_CLASS: 8,
+                    naming.CARD_SHARE: card_slice.WHOLE_CARD,
+                },
+                left,
+            )
+
+    def test_each_card_takes_the_shape_that_is_asked_for(self):
+        """And no other one as long as a guest has a unit of it."""
+        for shapes in itertools.permutations([SMALL, SMALL, LARGE]):
+            servers = {}
+            for shape in shapes:
+                server = self.boot_shape(shape)
+                self.assert_counted(server)
+                servers.setdefault(shape, []).append(server)
+            cards = {
+                shape: {self.card_of(server) for server in some}
+                for shape, some in servers.items()
+            }
+            # A card in use comes before an empty one.
+            self.assertEqual([1, 1], list(map(len, cards.values())))
+            self.assertEqual(2, len(set.union(*cards.values())))
+            self.delete(*servers[SMALL], *servers[LARGE])
+
+    def test_the_guest_gets_what_it_asked_for(self):
+        server = self.boot_shape(LARGE)
+        self.assert_guest_has_its_arqs(server, (0, 'MDEV'))
+        self.assertEqual(
+            [fakelibvirt.NVIDIA_12_VGPU_TYPE],
+            [mdev_type for _card, mdev_type in self.mdevs(HOST).values()],
+        )
+        self.delete(server)
+
+    def test_what_is_excluded_is_reserved(self):
+        small = self.boot_shape(SMALL)
+        self.settle_all()
+        card, other = self.card_of(small), None
+        for uuid, left in self.state_of_cards().items():
+            if uuid == card:
+                self.assertEqual(
+                    (15, 0), (left[SMALL_CLASS], left[LARGE_CLASS])
+                )
+            else:
+                other = left
+        self.assertEqual((16, 8), (other[SMALL_CLASS], other[LARGE_CLASS]))
+        self.delete(small)
+        self.settle_all()
+        for left in self.state_of_cards().values():
+            self.assertEqual((16, 8), (left[SMALL_CLASS], left[LARGE_CLASS]))
+
+    def test_a_full_cloud_says_why(self):
+        servers = [self.boot_shape(shape) for shape in (SMALL, LARGE)]
+        servers += [self.boot_shape(LARGE) for _number in range(7)]
+        message = self.refuse(LARGE)
+        self.assertIn(f'{LARGE_CLASS}=1): of 16, 8', message)
+        self.assertIn('8 excluded by others of their cards', message)
+        # The card of the small one changes without an operator.
+        self._delete_server(servers.pop(0))
+        servers.append(self.boot_shape(LARGE))
+        self.assertIn(
+            f'{SMALL_CLASS}=1): all 32 are excluded by others of their cards',
+            self.refuse(SMALL),
+        )
+        self.delete(*servers)
+
+    def test_an_unknown_shape_is_named(self):
+        unknown = self.make_flavor('unknown', 'vgpu:GRID M60-7B')
+        failed = self.boot(unknown, expected_state='ERROR')
+        self.assertIn(
+            'CUSTOM_SHAPE_VGPU_GRID_M60_7B', failed['fault']['message']
+        )
+
+
+class TestMoves(ShapesTestCase):
+    """A server takes its shape along, or gets another one."""
+
+    cards = {HOST: 2, 'host2': 1}
+
+    def setUp(self):
+        super().setUp()
+        self.flags(allow_resize_to_same_host=True)
+
+    def assert_has(self, server, shape, host):
+        server = self.api.get_server(server['id'])
+        self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
+        [arq] = self.arqs(server)
+        self.assertEqual([self.arq_device(arq)], self.guest_devices(server))
+        self.assert_counted(server)
+        self.assertEqual(shape, arq['attach_handle_info']['slice']['shape'])
+        return server
+
+    def confirm(self, server, source):
+        # Nova's driver looks at the one option that all computes here share.
+        self.flags(host=source)
+        return self._confirm_resize(server)
+
+    def test_resize_to_another_shape(self):
+        server = self.boot_shape(SMALL, host=HOST)
+        other = self.boot_shape(LARGE, host='host2')
+        self.api.post_server_action(
+            server['id'], {'resize': {'flavorRef': self.flavors[LARGE]}}
+        )
+        server = self._wait_for_state_change(server, 'VERIFY_RESIZE')
+        target = server['OS-EXT-SRV-ATTR:host']
+        # The card that is in use as such comes before one that is empty.
+        self.assertEqual('host2', target)
+        self.confirm(server, HOST)
+        self.assert_has(server, LARGE, target)
+        self.delete(server, other)
+
+    def test_a_resize_is_reverted(self):
+        server = self.boot_shape(SMALL, host=HOST)
+        self.api.post_server_action(
+            server['id'], {'resize': {'flavorRef': self.flavors[LARGE]}}
+        )
+        server = self._wait_for_state_change(server, 'VERIFY_RESIZE')
+        self.api.post_server_action(server['id'], {'revertResize': None})
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self.assert_has(server, SMALL, HOST)
+        self.delete(server)
+
+    def test_cold_migration(self):
+        server = self.boot_shape(SMALL, host='host2')
+        self.api.post_server_action(server['id'], {'migrate': None})
+        server = self._wait_for_state_change(server, 'VERIFY_RESIZE')
+        self.confirm(server, 'host2')
+        self.assert_has(server, SMALL, HOST)
+        self.delete(server)
+
+    def test_shelve_and_unshelve(self):
+        server = self.boot_shape(LARGE, host='host2')
+        self._shelve_server(server)
+        server = self._unshelve_server(server)
+        self.assert_has(server, LARGE, server['OS-EXT-SRV-ATTR:host'])
+        self.delete(server)
+
+    def test_another_profile_in_place(self):
+        """Of the card that is left, as long as the guest has the other."""
+        self.accelerator.microversion = '2.5'
+        server = self._stop_server(self.boot_shape(SMALL, host=HOST))
+        for name, shape in (('large', LARGE), ('small', SMALL)):
+            answer = self.accelerator.request(
+                'PUT',
+                f'/servers/{server["id"]}/accelerators',
+                json={'device_profile': name},
+            )
+            self.assertEqual(200, answer.status_code, answer.text)
+            self._start_server(server)
+            self.assert_has(server, shape, HOST)
+            self._stop_server(server)
+        self.delete(server)
+
+    def test_no_card_for_another_profile_in_place(self):
+        self.accelerator.microversion = '2.5'
+        server = self.boot_shape(SMALL, host='host2')
+        answer = self.accelerator.request(
+            'PUT',
+            f'/servers/{server["id"]}/accelerators',
+            json={'device_profile': 'large'},
+        )
+        self.assertEqual(409, answer.status_code, answer.text)
+        self.assert_has(server, SMALL, 'host2')
+        self.delete(server)
+
+    def test_what_placement_lost_is_allocated_again(self):
+        server = self.boot_shape(LARGE, host=HOST)
+        before = self.allocated(server)
+        self.placement.delete(f'/allocations/{server["id"]}')
+        self.assert_counted(server)
+        self.assertEqual(before, self.allocated(server))
+        self.delete(server)
+
+
+class TestOneServerOfTwoShapes(ShapesTestCase):
+    def test_of_two_cards(self):
+        server = self.boot(self.make_flavor('both', SMALL, LARGE))
+        cards = {arq['device_rp_uuid'] for arq in self.arqs(server)}
+        self.assertEqual(2, len(cards))
+        self.assert_guest_has_its_arqs(server, (0, 'MDEV'), (1, 'MDEV'))
+        self.delete(server)
+
+    def test_of_one_card(self):
+        server = self.boot(self.make_flavor('two', LARGE, LARGE))
+        self.assertEqual(
+            1, len({arq['device_rp_uuid'] for arq in self.arqs(server)})
+        )
+        self.assert_guest_has_its_arqs(server, (0, 'MDEV'), (1, 'MDEV'))
+        self.delete(server)
+
+
+class TestShapesCompat(TestShapes):
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
+
+
+class TestShapesCrowd(ShapesMixin, test_crowd.CrowdTestCase):
+    """Servers of both shapes that are scheduled at the same moment."""
+
+    cards = {f'host{number}': 1 for number in range(4)}
+
+    def test_none_is_refused_while_a_card_fits(self):
+        wanted = [SMALL] * 30 + [LARGE] * 12
+        random.Random(7).shuffle(wanted)
+        active, refused = self.boot_all(
+            [self.flavors[shape] for shape in wanted]
+        )
+        self.assertEqual([], [each['fault'] for each in refused])
+        modes = {}
+        for server in active:
+            self.assert_counted(server)
+            [arq] = self.arqs(server)
+            modes.setdefault(arq['device_rp_uuid'], set()).add(
+                arq['attach_handle_info']['slice']['mode']
+            )
+        self.assertEqual({1}, set(map(len, modes.values())))
+        self.delete(*active)

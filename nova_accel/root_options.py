@@ -52,6 +52,9 @@ first value that matches a device applies to it. Keys:
 * ``mdev_types``: for several types of mediated devices, the number of each.
 * ``vgpu_types``: for ``nvidia_vfio``, how many of a card's virtual functions
   get each vGPU type; the keys are the numbers of the types.
+* ``shapes``: for ``mdev`` and ``nvidia_vfio``, a list of the shapes that a
+  card can take, such as ``["mig:*", "vgpu:NVIDIA L40S-12Q"]``. Servers choose
+  among them, and nova_accel carves the card for each of them.
 * ``vgpu_params``: for ``nvidia_vfio``, parameters with which the vGPUs are
   started, such as ``enable_uvm=1,frame_rate_limiter=0``.
 * ``whole``: true to hand out an FPGA as it is, instead of its regions.

@@ -17,11 +17,15 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import itertools
+from typing import Any
 from typing import NamedTuple
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import card_shapes
 from nova_accel.drivers import facts
+from nova_accel.drivers import nvidia_carving
+from nova_accel.drivers import nvidia_shapes
 from nova_accel.drivers import pci_kind
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nvidia_smi
@@ -56,11 +60,20 @@ class NvidiaVfioDriver(base.Driver):
     for itself. If the card has room for one more unit, all functions offer it.
     So the operator says how many units of each type are wanted, and the first
     functions get the first type.
+
+    With ``shapes`` in its line, a card is carved for each guest instead
+    (:mod:`nova_accel.drivers.nvidia_carving`).
     """
 
     kind = 'VGPU'
-    line_keys = frozenset({'live_migratable', 'vgpu_params', 'vgpu_types'})
+    line_keys = frozenset(
+        {'live_migratable', 'shapes', 'vgpu_params', 'vgpu_types'}
+    )
     cleaning_methods = frozenset({'none'})
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._told = nvidia_shapes.ToldFacts()
 
     def discover(
         self,
@@ -70,9 +83,12 @@ class NvidiaVfioDriver(base.Driver):
     ) -> hardware.Device:
         pci_kind.check_vendor(function, {'10de': 'NVIDIA'})
         pci_kind.check_card(function)
+        if spec.shapes:
+            return self._in_shapes(function, spec)
         if not spec.vgpu_types:
             raise exceptions.DeviceError(
-                'the line must have "vgpu_types", such as {"558": 4}'
+                'the line must have "vgpu_types", such as {"558": 4}, or '
+                '"shapes"'
             )
         parts, why = self._parts(function, host)
         wanted = sum(units for _type, units in spec.vgpu_types)
@@ -106,11 +122,26 @@ class NvidiaVfioDriver(base.Driver):
             ),
         )
 
+    def _in_shapes(
+        self, card: pci_function.PciFunction, spec: device_spec.DeviceSpec
+    ) -> hardware.Device:
+        """A card with a part for each shape."""
+        return card_shapes.device(
+            facts.virtual(facts.of(card, spec, 'VGPU')),
+            nvidia_shapes.handles(
+                card, spec.shapes, self._node_uuid, self._told
+            ),
+        )
+
     def plug(self, handle: attach_handle.AttachHandle) -> None:
-        if handle.vgpu_type is None:
-            raise exceptions.DeviceError(f'{handle.address} is no vGPU')
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
-        vgpus.set_type(handle.address, handle.vgpu_type)
+        if handle.slice is not None:
+            carver = nvidia_carving.Carver(self._sysfs)
+            carver.plug(handle, handle.slice)
+        elif handle.vgpu_type is None:
+            raise exceptions.DeviceError(f'{handle.address} is no vGPU')
+        else:
+            vgpus.set_type(handle.address, handle.vgpu_type)
         if handle.vgpu_params is not None:
             vgpus.set_parameters(handle.address, handle.vgpu_params)
 
@@ -174,6 +205,10 @@ class NvidiaVfioDriver(base.Driver):
         }
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
+        if handle.slice is not None:
+            carver = nvidia_carving.Carver(self._sysfs)
+            carver.unplug(handle, handle.slice)
+            return
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
         # A function with another type now is not the one that was plugged.
         if (

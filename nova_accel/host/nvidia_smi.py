@@ -158,6 +158,25 @@ def kept_away(
     return contextlib.nullcontext()
 
 
+def turn() -> contextlib.AbstractContextManager[None]:
+    """Start no guest in the body, which calls a tool of NVIDIA once.
+
+    :raises DeviceError: on entry, if a guest is being started.
+    """
+    return _turns.call()
+
+
+class VgpuType(NamedTuple):
+    """A vGPU type that a card supports, in whatever mode it is.
+
+    ``most`` is how many of them the card makes if it makes no others.
+    """
+
+    number: str
+    name: str
+    most: int
+
+
 class Gpu(NamedTuple):
     """A GPU that NVIDIA's driver has.
 
@@ -231,6 +250,37 @@ def ecc_modes(
                 f'of {card}: exit status {answer.status}'
             )
     return modes
+
+
+def vgpu_types(card: pci_address.PciAddress) -> tuple[VgpuType, ...]:
+    """The vGPU types that a card supports, by their names.
+
+    A type of which the tool does not tell all is left out.
+
+    :raises DeviceError: the tool fails, or tells none.
+    """
+    arguments = ('vgpu', '-s', '-v', '-i', str(card))
+    answer = _run(time.monotonic() + TIMEOUT_S, *arguments)
+    found: dict[str, VgpuType] = {}
+    for block in re.split(r'\n(?=\s*vGPU Type ID\s*:)', answer.text)[1:]:
+        lines = [line.partition(':') for line in block.splitlines()]
+        facts: dict[str, str] = {}
+        for key, _colon, value in lines:
+            facts.setdefault(key.strip(), value.strip())
+        number, most = (
+            facts.get(key, '') for key in ('vGPU Type ID', 'Max Instances')
+        )
+        name = facts.get('Name', '')
+        if (
+            re.fullmatch('0x[0-9A-Fa-f]{1,8}|[0-9]{1,9}', number)
+            and re.fullmatch('[1-9][0-9]{0,3}', most)
+            and name
+        ):
+            base = 16 if number.startswith('0x') else 10
+            found[name] = VgpuType(str(int(number, base)), name, int(most))
+    if answer.status or not found:
+        raise _failure(answer, *arguments)
+    return tuple(found[name] for name in sorted(found))
 
 
 def _told(

@@ -66,6 +66,15 @@ processes_pctxt = priv_context.PrivContext(
     ],
 )
 
+# NVIDIA's driver lets only an administrator divide a GPU (``NV_IS_SUSER`` of
+# its nv-linux.h).
+mig_pctxt = priv_context.PrivContext(
+    'nova_accel',
+    cfg_section='nova_accel_mig',
+    pypath=f'{__name__}.mig_pctxt',
+    capabilities=[capabilities.CAP_SYS_ADMIN],
+)
+
 # Fabric Manager listens on TCP, or on a socket that belongs to root.
 fabric_pctxt = priv_context.PrivContext(
     'nova_accel',

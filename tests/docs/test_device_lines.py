@@ -17,6 +17,7 @@ could be about. ``unit.mistakes.test_cures`` does the same with the cures in
 texts of the code.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 import json
 import pathlib
@@ -34,6 +35,7 @@ from nova_accel import conf
 from nova_accel.conf import opts
 from nova_accel.drivers import configured_lines
 from nova_accel.drivers import loading
+from nova_accel.host import nvidia_smi
 from nova_accel.host import pci_function
 from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import device_spec_keys
@@ -125,6 +127,8 @@ def _imitated(
         subsystem=subsystem.of(vendor_id, line.get('subsystem_product_id')),
     )
     count = line.get('sriov_numvfs', sum(line.get('vgpu_types', {}).values()))
+    if driver == 'nvidia_vfio' and 'shapes' in line:
+        count = 16
     functions = [card]
     if count:
         functions = pci_functions.virtual_functions(
@@ -156,6 +160,7 @@ class DeviceLinesTest(testtools.TestCase):
     def test_each_finds_its_device(self) -> None:
         for place, text in _lines():
             line = json.loads(text)
+            self.tell_of_card(line.get('shapes', ()))
             if line['driver'] not in _OF_A_READER:
                 functions, attributes = _imitated(line)
                 self.assertEqual(
@@ -163,6 +168,23 @@ class DeviceLinesTest(testtools.TestCase):
                     discovered.refusals(self, functions, attributes, line),
                     f'{place}: {text}',
                 )
+
+    def tell_of_card(self, shapes: Iterable[str]) -> None:
+        """Have NVIDIA's tool tell of a card that is not in MIG mode."""
+        types = tuple(
+            nvidia_smi.VgpuType('558', shape.partition(':')[2], 1)
+            for shape in shapes
+            if shape.startswith('vgpu:')
+        )
+        for name, told in (
+            ('mig.MigCard.profiles', None),
+            ('nvidia_smi.vgpu_types', types),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.host.{name}', lambda *_card, told=told: told
+                )
+            )
 
     def test_the_text_names_keys_with_values_that_they_may_have(self) -> None:
         tried = 0

@@ -164,6 +164,7 @@ class TestWheel(testtools.TestCase):
             'nova_accel/py.typed',
             'nova_accel/db/migrations/script.py.mako',
             'nova_accel/drivers/catalogue.json',
+            'nova_accel/drivers/mig_places.json',
             'nova_accel/overview/templates/fleet_map.html',
             *(
                 str(path.relative_to(_CHECKOUT))

@@ -206,6 +206,71 @@ class ProgramTestCase(testtools.TestCase):
         self.answer(f'nvlink -R -i 0000:{bus}:00.0', LINKS)
 
 
+#: Of an RTX PRO 6000 Blackwell, with driver 580.
+TYPES = """\
+GPU 00000000:8C:00.0
+    vGPU Type ID                          : 0x5ee
+        Name                              : NVIDIA RTX Pro 6000 DC-2B
+        Class                             : NVS
+        GPU Instance Profile ID           : N/A
+        Max Instances                     : 32
+        Max Instances Per VM              : 1
+        Max Instances Per GI              : N/A
+        FB Memory                         : 2048 MiB
+    vGPU Type ID                          : 0x60a
+        Name                              : NVIDIA RTX Pro 6000 DC-1-2Q
+        Class                             : Quadro
+        GPU Instance Profile ID           : 19
+        Max Instances                     : 48
+        Max Instances Per VM              : 1
+        Max Instances Per GI              : 1
+        FB Memory                         : 2048 MiB
+"""
+
+
+class TestVgpuTypes(ProgramTestCase):
+    arguments = 'vgpu -s -v -i 0000:8c:00.0'
+
+    def test_types(self):
+        self.answer(self.arguments, TYPES)
+        self.assertEqual(
+            (
+                nvidia_smi.VgpuType('1546', 'NVIDIA RTX Pro 6000 DC-1-2Q', 48),
+                nvidia_smi.VgpuType('1518', 'NVIDIA RTX Pro 6000 DC-2B', 32),
+            ),
+            nvidia_smi.vgpu_types(address(0x8C)),
+        )
+
+    def test_a_type_that_is_not_told_to_its_end(self):
+        first, second = TYPES.split('    vGPU Type ID')[1:]
+        for wrong in (
+            second[:90],
+            second.replace('0x60a', '0x'),
+            second.replace(': 48', ': 0'),
+            second.replace('Max Instances  ', 'Max'),
+            second.replace(': 48', ': \u0664'),
+        ):
+            self.answer(
+                self.arguments,
+                f'GPU 0\n    vGPU Type ID{first}    vGPU Type ID{wrong}',
+            )
+            [found] = nvidia_smi.vgpu_types(address(0x8C))
+            self.assertEqual('1518', found.number, wrong)
+
+    def test_no_types(self):
+        for text, status in (
+            ('', 0),
+            ('No supported devices in vGPU mode\n', 0),
+            (TYPES, 255),
+        ):
+            self.answer(self.arguments, text, status=status)
+            self.assertRaises(
+                exceptions.DeviceError,
+                nvidia_smi.vgpu_types,
+                address(0x8C),
+            )
+
+
 class TestGpus(ProgramTestCase):
     def test_the_ecc_mode_of_a_card(self):
         arguments = '-q -x -i 0000:1b:00.0'

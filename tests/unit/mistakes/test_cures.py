@@ -223,6 +223,13 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], str, Any]] = [
         {'vgpu_types': {'558': 1}},
     ),
     (
+        _alone('10de', '2331'),
+        {},
+        {'driver': 'nvidia_vfio', 'shapes': ['whole']},
+        '"shapes" have "whole"',
+        {'driver': 'nvidia_gpu', 'shapes': None},
+    ),
+    (
         _alone('10de', '2235', max_virtual_functions=16),
         {},
         {'driver': 'nvidia_gpu', 'sriov_numvfs': 16},
@@ -256,6 +263,35 @@ CASES_OF_THE_START: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
         {'module_ids': {CARD: 1, NEXT: 2}},
     ),
     (
+        {'driver': 'nvidia_vfio', 'address': CARD, 'shapes': ['mig:3g']},
+        'a list of different shapes',
+        {'shapes': ['mig:3g.40gb']},
+    ),
+    (
+        {'driver': 'nvidia_vfio', 'address': CARD, 'shapes': ['mig:*'] * 2},
+        'a list of different shapes',
+        {'shapes': ['mig:*']},
+    ),
+    (
+        {
+            'driver': 'nvidia_vfio',
+            'address': CARD,
+            'shapes': ['mig:*', 'mig:3g.40gb'],
+        },
+        '"shapes" has "mig:3g.40gb", which "mig:*" has, too',
+        {'shapes': ['mig:*']},
+    ),
+    (
+        {
+            'driver': 'nvidia_vfio',
+            'address': CARD,
+            'shapes': ['mig:*'],
+            'vgpu_types': {'558': 1},
+        },
+        '"shapes" does not go with "vgpu_types"',
+        {'vgpu_types': None},
+    ),
+    (
         {'driver': 'pci', 'address': CARD, 'resource_class': 'FPGA'},
         'leave it out for the standard class of the "type"',
         {'resource_class': None, 'type': 'FPGA'},
@@ -285,6 +321,12 @@ CASES_OF_THE_START: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
 
 # A part of a text that refuses no line -> the test that applies its cure.
 ELSEWHERE = {
+    'its "shapes" need ': (
+        'unit.drivers.test_nvidia_shapes.TestShapes.test_too_few_functions'
+    ),
+    'or remove "mig:" from its "shapes"': (
+        'unit.drivers.test_nvidia_shapes.TestUnknownCard.test_in_its_modes'
+    ),
     'must be a JSON object': 'unit.mistakes.test_device_spec.TestLine',
     '"live_migratable"': 'unit.drivers.test_pci.TestCheckMigratable',
     'different block formats': 'unit.drivers.test_nvme_erasure.TestFormat',

@@ -32,6 +32,7 @@ from nova_accel import privileged
 from nova_accel.privileged import fabric_manager
 from nova_accel.privileged import fpga
 from nova_accel.privileged import gpu_nodes
+from nova_accel.privileged import mig
 from nova_accel.privileged import nvme
 from nova_accel.privileged import pci_attributes
 from nova_accel.privileged import qat
@@ -48,6 +49,7 @@ CARD, DFL, USER, MANAGEMENT = (
     for number, function in ((1, 0), (2, 0), (3, 1), (3, 0))
 )
 VIRTUAL = '0000:41:00.4'
+GPU = '0000:45:00.0'
 
 #: Of any argument.
 _OTHER_TYPES = (None, True, b'0000:41:00.0', {'a': 1}, object(), -1.5)
@@ -82,6 +84,11 @@ _HOSTILE = {
     'action': (0, 1, 5, *_NUMBERS),
     'flbas': (0x80, *_NUMBERS),
     'dps': (0x10, *_NUMBERS),
+    'is_on': (2, *_NUMBERS),
+    'what': ('-dgi', '', '-lgi -h', 'a' * 10**6, *_OTHER_TYPES),
+    'profile': _NUMBERS,
+    'start': _NUMBERS,
+    'instance': _NUMBERS,
     'number': (64, *_NUMBERS),
     'numbers': ([64], [1] * 65, ['1'], [[1]], '1', *_OTHER_TYPES),
     'functions': (
@@ -124,6 +131,8 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             ('fpga.FIRMWARE', self.root / 'firmware'),
             ('fabric_manager.SYSFS', self.root),
             ('fabric_manager.RUN', self.run_directory),
+            ('mig.SYSFS', self.root),
+            ('mig.RUN', self.run_directory),
             ('pci_attributes.ROOT', self.root),
             ('qat.SYSFS', self.root),
             ('qat.DEBUGFS', self.root / 'debug'),
@@ -145,7 +154,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
         tools.mkdir()
         for name in (
             *('flock', 'timeout', 'tee', 'nvme', 'fmpm', 'fpgasupdate'),
-            *('xrt-smi', 'xbutil', 'xbmgmt'),
+            *('xrt-smi', 'xbutil', 'xbmgmt', 'nvidia-smi'),
         ):
             (tools / name).write_text(
                 _TOOL.format(log=self.log, path=os.defpath)
@@ -168,6 +177,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             (MANAGEMENT, 'xclmgmt'),
             (NIC, 'i40e'),
             (BRIDGE, 'pcieport'),
+            (GPU, 'nvidia'),
         ):
             self.add(address, driver)
         header = struct.pack('<3Q', 1 << 60, 1, 2)
@@ -189,6 +199,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             {'address': '0000:41:*.*'},
             {'address': '0000:42:*.*'},
             {'address': '0000:43:*.*', 'driver': 'xrt'},
+            {'address': GPU, 'shapes': ['mig:*']},
         )
 
     def have_cache(self):
@@ -265,6 +276,14 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             ),
             (fabric_manager.deactivate, {'number': 1, **limit}),
             (fabric_manager.restore, {'numbers': [1], **limit}),
+            (mig.mode, {'address': GPU, **limit}),
+            (mig.set_mode, {'address': GPU, 'is_on': 1, **limit}),
+            (mig.listed, {'address': GPU, 'what': '-lgi', **limit}),
+            (
+                mig.create,
+                {'address': GPU, 'profile': 9, 'start': 4, **limit},
+            ),
+            (mig.destroy, {'address': GPU, 'instance': 1, **limit}),
             (gpu_nodes.opened, {}),
             (qat.heartbeat, {'address': CARD}),
         )
@@ -282,7 +301,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             pathlib.Path(line.split()[0]).name
             for line in self.log.read_text().splitlines()
         )
-        self.assertEqual({'flock': 11, 'timeout': 7}, started)
+        self.assertEqual({'flock': 17, 'timeout': 7}, started)
         self.assertEqual(
             ('8', '1'),
             (

@@ -1,0 +1,555 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Simulated GPUs of NVIDIA that can be divided, and the tool for it.
+
+What ``nvidia-smi`` prints, refuses and returns is like what NVIDIA's
+Multi-Instance GPU User Guide and people's reports show of drivers 450 to 580.
+The exit statuses are NVML's (``nvmlReturn_t`` of ``nvml.h``). No such hardware
+was used.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import errno
+import pathlib
+from typing import Any
+from typing import NamedTuple
+
+import fixtures
+
+from nova_accel import privileged
+from nova_accel.model import pci_address
+from nova_accel.privileged import mig
+from nova_accel.privileged import vendor_tool
+from nova_accel.testing import fake_sysfs
+
+INVALID_ARGUMENT = 2
+NO_PERMISSION = 4
+NOT_FOUND = 6
+IN_USE = 19
+INSUFFICIENT_RESOURCES = 23
+
+_WORDS = {
+    INVALID_ARGUMENT: 'Invalid Argument',
+    NO_PERMISSION: 'Insufficient Permissions',
+    IN_USE: 'In use by another client',
+    INSUFFICIENT_RESOURCES: 'Insufficient Resources',
+}
+
+_CURRENT = 'nvidia/current_vgpu_type'
+
+_Answer = tuple[int, str]
+
+
+class Profile(NamedTuple):
+    """A profile of GPU instances, with slices of computing and of memory."""
+
+    number: int
+    name: str
+    compute: int
+    size: int
+    starts: tuple[int, ...]
+
+
+class VgpuType(NamedTuple):
+    """A vGPU type; ``profile`` is that of the GPU instance that it needs."""
+
+    number: int
+    name: str
+    most: int
+    profile: int | None = None
+
+
+#: The profiles of an H100 with 80 GB, as it prints them.
+H100 = (
+    Profile(19, '1g.10gb', 1, 1, (0, 1, 2, 3, 4, 5, 6)),
+    Profile(20, '1g.10gb+me', 1, 1, (0, 1, 2, 3, 4, 5, 6)),
+    Profile(15, '1g.20gb', 1, 2, (0, 2, 4, 6)),
+    Profile(14, '2g.20gb', 2, 2, (0, 2, 4)),
+    Profile(9, '3g.40gb', 3, 4, (0, 4)),
+    Profile(5, '4g.40gb', 4, 4, (0,)),
+    Profile(0, '7g.80gb', 7, 8, (0,)),
+)
+
+#: Types of an H100; their numbers are not the real ones.
+H100_TYPES = (
+    VgpuType(1121, 'NVIDIA H100-1-10C', 7, 19),
+    VgpuType(1122, 'NVIDIA H100-1-10CME', 1, 20),
+    VgpuType(1123, 'NVIDIA H100-1-20C', 4, 15),
+    VgpuType(1124, 'NVIDIA H100-2-20C', 3, 14),
+    VgpuType(1125, 'NVIDIA H100-3-40C', 2, 9),
+    VgpuType(1126, 'NVIDIA H100-4-40C', 1, 5),
+    VgpuType(1127, 'NVIDIA H100-7-80C', 1, 0),
+    VgpuType(1130, 'NVIDIA H100-5C', 16),
+    VgpuType(1131, 'NVIDIA H100-20C', 4),
+    VgpuType(1132, 'NVIDIA H100-40C', 2),
+    VgpuType(1133, 'NVIDIA H100-80C', 1),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Instance:
+    """A GPU instance of a simulated card."""
+
+    number: int
+    profile: Profile
+    start: int
+
+    @property
+    def slices(self) -> frozenset[int]:
+        return frozenset(range(self.start, self.start + self.profile.size))
+
+
+@dataclasses.dataclass
+class Card:
+    """A card, which a test may change.
+
+    ``is_on`` is its MIG mode, and ``pending`` the mode after a reboot.
+    ``keeps_mode`` says that it has the mode over a reboot. ``processes`` have
+    it open, so it cannot change its mode now. ``needs_no_functions`` says that
+    it cannot while it has virtual functions, either; ``are_functions`` says
+    whether it has them. ``refusals`` is what the
+    tool answers to an option, instead of doing it.
+    """
+
+    address: str
+    functions: Sequence[str]
+    profiles: Sequence[Profile] = H100
+    types: Sequence[VgpuType] = H100_TYPES
+    has_mig: bool = True
+    is_on: bool = False
+    pending: bool = False
+    keeps_mode: bool = False
+    processes: int = 0
+    needs_no_functions: bool = False
+    are_functions: bool = True
+    is_root: bool = True
+    instances: dict[int, Instance] = dataclasses.field(default_factory=dict)
+    computing: set[int] = dataclasses.field(default_factory=set)
+    vgpus: dict[str, tuple[VgpuType, int | None]] = dataclasses.field(
+        default_factory=dict
+    )
+    refusals: dict[str, _Answer] = dataclasses.field(default_factory=dict)
+
+    def fitting(self) -> list[VgpuType]:
+        """The types that one more function can get now."""
+        used = [type_ for type_, _instance in self.vgpus.values()]
+        if self.is_on:
+            free = {each.profile.number for each in self.free()}
+            return [each for each in self.types if each.profile in free]
+        return [
+            each
+            for each in self.types
+            if each.profile is None
+            and (not used or each.number == used[0].number)
+            and len(used) < each.most
+        ]
+
+    def attributes(self, function: str) -> dict[str, str]:
+        """What a function has in sysfs, where ``__`` stands for ``/``."""
+        type_, instance = self.vgpus.get(function, (None, None))
+        types = [f'{each.number:<6}: {each.name}' for each in self.fitting()]
+        return {
+            'nvidia__current_vgpu_type': str(type_.number if type_ else 0),
+            'nvidia__creatable_vgpu_types': '\n'.join(
+                [] if type_ else ['ID    : vGPU Name', *types]
+            ),
+            'nvidia__gpu_instance_id': (
+                '' if instance is None else str(instance)
+            ),
+        }
+
+    def free(self) -> list[Instance]:
+        """The GPU instances without a vGPU."""
+        used = [number for _type, number in self.vgpus.values()]
+        return [
+            self.instances[number]
+            for number in sorted(self.instances)
+            if number not in used and number in self.computing
+        ]
+
+
+class NvidiaSmi(fixtures.Fixture):
+    """Cards on a simulated sysfs, with the tool in the place of NVIDIA's.
+
+    :ivar calls: the arguments of each call of the tool
+    :ivar on_step: is called before and after each step that changes a card
+    :ivar text: replaces what the tool prints, if it is set
+    """
+
+    def __init__(
+        self, sysfs: fake_sysfs.FakeSysfs, cards: Iterable[Card]
+    ) -> None:
+        self.sysfs = sysfs
+        self.cards: Mapping[str, Card] = {card.address: card for card in cards}
+        self.calls: list[tuple[str, ...]] = []
+        self.on_step: Callable[[str], None] = lambda _step: None
+        self.text: Callable[[str], str] = lambda text: text
+
+    def _setUp(self) -> None:
+        self._run = vendor_tool.run
+        run_directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name, value in (
+            ('vendor_tool.run', self._instead),
+            ('mig.SYSFS', self.sysfs.root),
+            ('mig.RUN', run_directory),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(f'nova_accel.privileged.{name}', value)
+            )
+        self.addCleanup(privileged.mig_pctxt.set_client_mode, True)
+        privileged.mig_pctxt.set_client_mode(False)
+        self.sysfs.on_write[_CURRENT] = self._write
+        for card in self.cards.values():
+            self.sysfs.bind(card.address, 'nvidia')
+            directory = self.sysfs.root / 'bus/pci/devices'
+            for number, function in enumerate(card.functions):
+                self.sysfs.set(function, nvidia__vgpu_params='')
+                (directory / card.address / f'virtfn{number}').symlink_to(
+                    f'../{function}'
+                )
+                (directory / function / 'physfn').symlink_to(
+                    f'../{card.address}'
+                )
+            self._show(card)
+
+    def reboot(self, card: Card) -> None:
+        """Have a card forget what it forgets."""
+        card.instances.clear()
+        card.computing.clear()
+        card.vgpus.clear()
+        card.is_on = card.pending = card.pending and card.keeps_mode
+        self._show(card)
+
+    def _show(self, card: Card) -> None:
+        """Have sysfs say what the functions of a card are."""
+        for function in card.functions:
+            self.sysfs.set(function, **card.attributes(function))
+            if not card.are_functions:
+                links = self.sysfs.root / 'bus/pci/devices'
+                (links / function / _CURRENT).unlink()
+
+    def _write(self, address: pci_address.PciAddress, value: str) -> None:
+        """Give a function a type; the driver chooses the GPU instance."""
+        function = str(address)
+        card = next(
+            each for each in self.cards.values() if function in each.functions
+        )
+        try:
+            self.on_step(f'type {value}')
+            if value == '0':
+                card.vgpus.pop(function, None)
+            else:
+                self._give(card, function, int(value))
+            self.on_step(f'type {value}')
+        finally:
+            self._show(card)
+
+    def _give(self, card: Card, function: str, number: int) -> None:
+        for type_ in card.fitting():
+            if type_.number == number and function not in card.vgpus:
+                instances = [
+                    each.number
+                    for each in card.free()
+                    if each.profile.number == type_.profile
+                ]
+                card.vgpus[function] = (
+                    type_,
+                    instances[0] if instances else None,
+                )
+                return
+        raise OSError(errno.EIO, 'Input/output error')
+
+    def _instead(
+        self, command: Sequence[str], *arguments: Any, **options: Any
+    ) -> vendor_tool.ToolAnswer:
+        answers = {
+            'nvidia-smi': self.answer,
+            mig.SRIOV_MANAGE: self._sriov_manage,
+        }
+        if command[0] not in answers:
+            return self._run(command, *arguments, **options)
+        self.calls.append(tuple(command[1:]))
+        status, text = answers[command[0]](command[1:])
+        return vendor_tool.ToolAnswer(status, self.text(text).encode(), b'')
+
+    def _sriov_manage(self, arguments: Sequence[str]) -> _Answer:
+        """NVIDIA's program binds the driver anew, without GPU instances."""
+        card = self.cards[arguments[1]]
+
+        def change(card: Card) -> _Answer:
+            if card.vgpus or card.processes:
+                return 1, f'Cannot unbindLock {card.address}\n'
+            card.instances.clear()
+            card.computing.clear()
+            card.are_functions = arguments[0] == '-e'
+            return 0, f'Enabling VFs on {card.address}\n'
+
+        return self._changed(card, f'functions {arguments[0]}', change)
+
+    def answer(self, arguments: Sequence[str]) -> _Answer:
+        """The exit status of a call of the tool, and what it prints."""
+        left = [each for each in arguments if each not in ('mig', 'vgpu')]
+        where = left.index('-i')
+        card = self.cards.get(left[where + 1])
+        del left[where : where + 2]
+        if card is None:
+            return NOT_FOUND, 'No devices were found\n'
+        for option, refusal in card.refusals.items():
+            if option in left:
+                return refusal
+        if left[0].startswith('--query-gpu'):
+            return 0, self._modes(card)
+        if left[0] == '-s':
+            return 0, _types(card)
+        if left[0] == '-mig':
+            return self._changed(card, f'mode {left[1]}', _set_mode, left[1])
+        return self._of_instances(card, left)
+
+    def _of_instances(self, card: Card, left: Sequence[str]) -> _Answer:
+        if not card.is_on:
+            return NOT_FOUND, 'No MIG-enabled devices found.\n'
+        if left[0] == '-cgi':
+            status, said = self._changed(card, 'create', _create, left[1])
+            if status or '-C' not in left:
+                return status, said
+            status, more = self._changed(card, 'compute', _create_compute)
+            return status, said + more
+        if left[0] == '-gi':
+            change = _destroy_compute if left[2] == '-dci' else _destroy
+            return self._changed(card, left[2], change, int(left[1]))
+        return {'-lgip': _profiles, '-lgipp': _places, '-lgi': _instances}[
+            left[0]
+        ](card)
+
+    def _modes(self, card: Card) -> str:
+        if not card.has_mig:
+            return '[N/A], [N/A]\n'
+        return ', '.join(
+            'Enabled' if each else 'Disabled'
+            for each in (card.is_on, card.pending)
+        )
+
+    def _changed(
+        self, card: Card, step: str, change: Callable[..., _Answer], *how: Any
+    ) -> _Answer:
+        self.on_step(step)
+        try:
+            return change(card, *how)
+        finally:
+            self._show(card)
+            self.on_step(step)
+
+
+def _set_mode(card: Card, value: str) -> _Answer:
+    is_on, gpu = value == '1', f'0000{card.address.upper()}'
+    verb = 'enable' if is_on else 'disable'
+    failed = f'Unable to {verb} MIG Mode for GPU {gpu}: '
+    ending = '\nTerminating early due to previous errors.\n'
+    if not card.has_mig:
+        return 0, (
+            f'{failed}Not Supported\nTreating as warning and moving on.\n'
+            'All done.\n'
+        )
+    if not card.is_root:
+        return NO_PERMISSION, failed + _WORDS[NO_PERMISSION] + ending
+    if (
+        card.vgpus
+        or card.instances
+        or (
+            card.needs_no_functions
+            and card.are_functions
+            and is_on != card.is_on
+        )
+    ):
+        return IN_USE, failed + _WORDS[IN_USE] + ending
+    card.pending = is_on
+    if card.processes and is_on != card.is_on:
+        return 0, (
+            f'Warning: MIG mode is in pending {verb} state for GPU {gpu}:'
+            f'{_WORDS[IN_USE]}\n{gpu} is currently being used by one or more '
+            'other processes (e.g. CUDA application or a monitoring '
+            'application such as another instance of nvidia-smi). Please '
+            'first kill all processes using the device and retry the command '
+            'or reboot the system to make MIG mode effective.\nAll done.\n'
+        )
+    card.is_on = is_on
+    return 0, f'{verb.title()}d MIG Mode for GPU {gpu}\nAll done.\n'
+
+
+def _create(card: Card, wanted: str) -> _Answer:
+    number, start = map(int, wanted.split(':'))
+    profile = next(
+        (each for each in card.profiles if each.number == number), None
+    )
+    taken = frozenset().union(
+        *(each.slices for each in card.instances.values())
+    )
+    refusal = 0
+    if not card.is_root:
+        refusal = NO_PERMISSION
+    elif profile is None or start not in profile.starts:
+        refusal = INVALID_ARGUMENT
+    elif taken & Instance(
+        0, profile, start
+    ).slices or profile.compute > 7 - sum(
+        each.profile.compute for each in card.instances.values()
+    ):
+        refusal = INSUFFICIENT_RESOURCES
+    if refusal or profile is None:
+        return refusal, (
+            f'Unable to create a GPU instance on GPU  0 using profile {number}'
+            f': {_WORDS[refusal]}\nFailed to create GPU instances: '
+            f'{_WORDS[refusal]}\n'
+        )
+    own = next(each for each in range(15) if each not in card.instances)
+    card.instances[own] = Instance(own, profile, start)
+    return 0, (
+        f'Successfully created GPU instance ID {own:2} on GPU  0 using '
+        f'profile MIG {profile.name} (ID {number:2})\n'
+    )
+
+
+def _create_compute(card: Card) -> _Answer:
+    own = list(card.instances)[-1]
+    card.computing.add(own)
+    return 0, (
+        'Successfully created compute instance ID  0 on GPU  0 GPU instance '
+        f'ID {own:2} using profile MIG {card.instances[own].profile.name} '
+        '(ID  0)\n'
+    )
+
+
+def _destroy_compute(card: Card, number: int) -> _Answer:
+    if number not in card.computing:
+        return NOT_FOUND, 'No compute instances found: Not Found\n'
+    if number in [instance for _type, instance in card.vgpus.values()]:
+        return IN_USE, (
+            'Unable to destroy compute instance ID  0 from GPU  0 GPU '
+            f'instance ID {number:2}: {_WORDS[IN_USE]}\nFailed to destroy '
+            f'compute instances: {_WORDS[IN_USE]}\n'
+        )
+    card.computing.discard(number)
+    return 0, (
+        'Successfully destroyed compute instance ID  0 from GPU  0 GPU '
+        f'instance ID {number:2}\n'
+    )
+
+
+def _destroy(card: Card, number: int) -> _Answer:
+    if number not in card.instances:
+        return NOT_FOUND, 'No GPU instances found: Not Found\n'
+    if number in card.computing or number in [
+        instance for _type, instance in card.vgpus.values()
+    ]:
+        return IN_USE, (
+            f'Unable to destroy GPU instance ID {number:2} from GPU  0: '
+            f'{_WORDS[IN_USE]}\nFailed to destroy GPU instances: '
+            f'{_WORDS[IN_USE]}\n'
+        )
+    del card.instances[number]
+    return (
+        0,
+        f'Successfully destroyed GPU instance ID {number:2} from GPU  0\n',
+    )
+
+
+def _profiles(card: Card) -> _Answer:
+    line = f'+{77 * "-"}+\n'
+    rows = [
+        f'|   0  MIG {each.name:12} {each.number:4}     '
+        f'{_left(card, each)}/{len(each.starts)}        9.75       No   '
+        f'{each.compute * 16:3}     {each.compute}     0   |\n'
+        f'|{61 * " "}{each.compute}     1     0   |\n'
+        for each in card.profiles
+    ]
+    return 0, (
+        line
+        + f'| {"GPU instance profiles:":75} |\n'
+        + '| GPU   Name             ID    Instances   Memory     P2P    SM    '
+        'DEC   ENC  |\n'
+        + '|                              Free/Total   GiB              CE    '
+        'JPEG  OFA  |\n' + f'|{77 * "="}|\n' + line.join(rows) + line
+    )
+
+
+def _left(card: Card, profile: Profile) -> int:
+    """How many more instances of a profile have room, by memory alone."""
+    taken: set[int] = set()
+    for each in card.instances.values():
+        taken |= each.slices
+    found = 0
+    for start in profile.starts:
+        slices = Instance(0, profile, start).slices
+        if not taken & slices:
+            taken |= slices
+            found += 1
+    return found
+
+
+def _places(card: Card) -> _Answer:
+    return 0, ''.join(
+        f'GPU  0 Profile ID {each.number:2} '
+        + ('Placements:' if len(each.starts) > 1 else 'Placement :')
+        + f' {{{",".join(map(str, each.starts))}}}:{each.size}\n'
+        for each in card.profiles
+    )
+
+
+def _instances(card: Card) -> _Answer:
+    if not card.is_root:
+        return NO_PERMISSION, (
+            f'Failed to display GPU instances: {_WORDS[NO_PERMISSION]}\n'
+        )
+    if not card.instances:
+        return NOT_FOUND, 'No GPU instances found: Not Found\n'
+    line = f'+{57 * "-"}+\n'
+    return 0, (
+        line
+        + f'| {"GPU instances:":55} |\n'
+        + '| GPU   Name               Profile  Instance   Placement  |\n'
+        + '|                            ID       ID       Start:Size |\n'
+        + f'|{57 * "="}|\n'
+        + line.join(
+            f'|   0  MIG {each.profile.name:15} {each.profile.number:4} '
+            f'{each.number:8}   {each.start:8}:{each.profile.size}     |\n'
+            for each in card.instances.values()
+        )
+        + line
+    )
+
+
+def _types(card: Card) -> str:
+    return f'GPU 0000{card.address.upper()}\n' + ''.join(
+        f'    {"vGPU Type ID":38}: {each.number:#x}\n'
+        + ''.join(
+            f'        {name:34}: {value}\n'
+            for name, value in (
+                ('Name', each.name),
+                ('Class', 'Compute'),
+                (
+                    'GPU Instance Profile ID',
+                    'N/A' if each.profile is None else each.profile,
+                ),
+                ('Max Instances', each.most),
+                ('Max Instances Per VM', 1),
+                ('Device ID', '0x233010DE'),
+                ('FB Memory', f'{81920 // each.most} MiB'),
+                ('Display Heads', 1),
+            )
+        )
+        for each in card.types
+    )

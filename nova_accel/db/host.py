@@ -164,7 +164,7 @@ def _reported(
 ) -> Reported:
     """The consequences of a report that is written.
 
-    Of a host that was silent, all that works works again.
+    All that works on a host that was silent works again.
 
     :param turned: of the devices, as in :class:`Reported`
     """

@@ -37,8 +37,8 @@ from nova_accel.model.devices import programmable
 class Driver(abc.ABC):
     """All devices of one kind on one host.
 
-    Its methods are called from several threads at once. It keeps no state of
-    its own, because nova-compute may be killed at any time.
+    Its methods are called from several threads at once. It keeps no state that
+    it could not find again, because nova-compute may be killed at any time.
 
     :cvar kind: the one type of all its devices, None if they have several; a
         line with another type, or of a device that the catalogue gives another

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 import dataclasses
 import fractions
 import itertools
-import re
 import sys
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import card_shapes
 from nova_accel.drivers import facts
+from nova_accel.drivers import mdev_types
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
@@ -39,11 +39,7 @@ from nova_accel.model.devices import hardware
 # More units than any card makes: how far our existing ones are searched for.
 _MOST_UNITS = 256
 
-# The description of NVIDIA's types states how many units a card makes if it
-# makes no other type.
 _NO_ROOM = 'the other mediated devices of the card leave no room for it'
-
-_MAX_INSTANCE = re.compile(r'\bmax_instance=([1-9][0-9]{0,5})\b')
 
 
 class _Wanted(NamedTuple):
@@ -94,7 +90,8 @@ class MdevDriver(base.Driver):
         parents = _parents(function, host)
         if spec.shapes:
             return self._shaped(function, spec, parents, host)
-        types = _types(parents, spec)
+        about = mdev_types.MdevTypes(self._sysfs, parents)
+        types = _types(about.ids, spec)
         known = facts.virtual(facts.of(function, spec))
         deployables = []
         for mdev_type, handles, fault in self._units(parents, types, host):
@@ -105,7 +102,7 @@ class MdevDriver(base.Driver):
                     known.vendor,
                     function.product_id,
                     mdev_type,
-                    next(self._read(parents, mdev_type, 'name'), None),
+                    about.name(mdev_type),
                 ),
             )
             deployables.append(dataclasses.replace(deployable, fault=fault))
@@ -154,11 +151,12 @@ class MdevDriver(base.Driver):
 
         :raises DeviceError: it makes none of the line's shapes.
         """
+        about = mdev_types.MdevTypes(self._sysfs, parents)
         types = {
             name: (mdev_type, most)
-            for mdev_type in _made(parents)
-            if (most := self._max_instances(parents, mdev_type))
-            and (name := next(self._read(parents, mdev_type, 'name'), ''))
+            for mdev_type in about.ids
+            if (most := about.most(mdev_type))
+            and (name := about.name(mdev_type))
             and not card_shapes.is_on_instance(name)
         }
         device = card_shapes.device(
@@ -267,9 +265,9 @@ class MdevDriver(base.Driver):
 
         :raises DeviceError: there are several types, and one is unknown.
         """
+        about = mdev_types.MdevTypes(self._sysfs, parents)
         most = {
-            mdev_type: self._max_instances(parents, mdev_type)
-            for mdev_type, _units in types
+            mdev_type: about.most(mdev_type) for mdev_type, _units in types
         }
         silent = [
             f'mdev_supported_types/{mdev_type}/description'
@@ -313,45 +311,15 @@ class MdevDriver(base.Driver):
         host: libvirt_devices.HostDevices,
     ) -> fractions.Fraction:
         """The share of the card that others' mediated devices take."""
+        about = mdev_types.MdevTypes(self._sysfs, parents)
         addresses = {parent.address for parent in parents}
         taken = fractions.Fraction(0)
         for mdev in host.mdevs:
             if mdev.parent in addresses and mdev.uuid not in ours:
-                maximum = self._max_instances(parents, mdev.type)
+                maximum = about.most(mdev.type)
                 if maximum is not None:
                     taken += fractions.Fraction(1, maximum)
         return taken
-
-    def _max_instances(
-        self, parents: Sequence[pci_function.PciFunction], mdev_type: str
-    ) -> int | None:
-        """How many units the card makes of a type alone, None if unknown.
-
-        A virtual function offers one unit of any type for which its card still
-        has room. So the sum over the functions is not what the card makes.
-        """
-        for text in self._read(parents, mdev_type, 'description'):
-            match = _MAX_INSTANCE.search(text)
-            if match is not None:
-                return int(match[1])
-        return None
-
-    def _read(
-        self,
-        parents: Sequence[pci_function.PciFunction],
-        mdev_type: str,
-        attribute: str,
-    ) -> Iterator[str]:
-        """An attribute of a type, as each function that has it tells it.
-
-        ``name`` and ``description`` are for people, and optional
-        (https://docs.kernel.org/driver-api/vfio-mediated-device.html).
-        """
-        path = f'mdev_supported_types/{mdev_type}/{attribute}'
-        for parent in parents:
-            text = self._sysfs.optional.read(parent.address, path)
-            if text:
-                yield text
 
     def _handles(
         self,
@@ -477,13 +445,8 @@ def _chosen(shapes: Iterable[str], known: Iterable[str]) -> list[str]:
     return card_shapes.chosen(shapes, card_slice.VGPU, known)
 
 
-def _made(parents: Sequence[pci_function.PciFunction]) -> list[str]:
-    """The types that the card makes."""
-    return sorted({type_ for parent in parents for type_ in parent.mdev_types})
-
-
 def _types(
-    parents: Sequence[pci_function.PciFunction], spec: device_spec.DeviceSpec
+    made: Sequence[str], spec: device_spec.DeviceSpec
 ) -> Sequence[tuple[str, int]]:
     """The types that the card is to make, and how many of each at most.
 
@@ -494,7 +457,6 @@ def _types(
         raise exceptions.DeviceError(
             'the line has both "mdev_type" and "mdev_types"'
         )
-    made = _made(parents)
     wanted = spec.mdev_types or tuple(
         (mdev_type, sys.maxsize)
         for mdev_type in ([spec.mdev_type] if spec.mdev_type else made)

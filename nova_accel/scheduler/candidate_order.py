@@ -137,7 +137,7 @@ class CandidateOrder:
         if len(costs) == 1:
             [cost] = costs
         elif all(
-            amount <= _free(known, *place) for place, amount in amounts.items()
+            amount <= known.free(*place) for place, amount in amounts.items()
         ):
             cost = unit_choice.together(costs)
         else:
@@ -201,7 +201,7 @@ class CandidateOrder:
         return sum(
             asked.sign(host)
             * (
-                sum(_free(known, uuid, resource_class) for uuid in rp_uuids)
+                sum(known.free(uuid, resource_class) for uuid in rp_uuids)
                 - amount
             )
             for asked, rp_uuids in self._providers(candidates)
@@ -236,16 +236,6 @@ def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
         )
         found.setdefault(key, candidate)
     return list(found.values())
-
-
-def _free(
-    known: known_units.KnownUnits, rp_uuid: str, resource_class: str
-) -> int:
-    return sum(
-        units.free
-        for units in known.pool(rp_uuid)
-        if units.resource_class == resource_class
-    )
 
 
 def _to_wish(group: 'objects.RequestGroup') -> _GroupWish:

@@ -22,11 +22,9 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
 import errno
 import pathlib
 from typing import Any
-from typing import NamedTuple
 
 import fixtures
 
@@ -35,6 +33,7 @@ from nova_accel.model import pci_address
 from nova_accel.privileged import mig
 from nova_accel.privileged import vendor_tool
 from nova_accel.testing import fake_sysfs
+from nova_accel.testing import nvidia_cards
 
 INVALID_ARGUMENT = 2
 NO_PERMISSION = 4
@@ -54,134 +53,6 @@ _CURRENT = 'nvidia/current_vgpu_type'
 _Answer = tuple[int, str]
 
 
-class Profile(NamedTuple):
-    """A profile of GPU instances, with slices of computing and of memory."""
-
-    number: int
-    name: str
-    compute: int
-    size: int
-    starts: tuple[int, ...]
-
-
-class VgpuType(NamedTuple):
-    """A vGPU type; ``profile`` is that of the GPU instance that it needs."""
-
-    number: int
-    name: str
-    most: int
-    profile: int | None = None
-
-
-#: The profiles of an H100 with 80 GB, as it prints them.
-H100 = (
-    Profile(19, '1g.10gb', 1, 1, (0, 1, 2, 3, 4, 5, 6)),
-    Profile(20, '1g.10gb+me', 1, 1, (0, 1, 2, 3, 4, 5, 6)),
-    Profile(15, '1g.20gb', 1, 2, (0, 2, 4, 6)),
-    Profile(14, '2g.20gb', 2, 2, (0, 2, 4)),
-    Profile(9, '3g.40gb', 3, 4, (0, 4)),
-    Profile(5, '4g.40gb', 4, 4, (0,)),
-    Profile(0, '7g.80gb', 7, 8, (0,)),
-)
-
-#: Types of an H100; their numbers are not the real ones.
-H100_TYPES = (
-    VgpuType(1121, 'NVIDIA H100-1-10C', 7, 19),
-    VgpuType(1122, 'NVIDIA H100-1-10CME', 1, 20),
-    VgpuType(1123, 'NVIDIA H100-1-20C', 4, 15),
-    VgpuType(1124, 'NVIDIA H100-2-20C', 3, 14),
-    VgpuType(1125, 'NVIDIA H100-3-40C', 2, 9),
-    VgpuType(1126, 'NVIDIA H100-4-40C', 1, 5),
-    VgpuType(1127, 'NVIDIA H100-7-80C', 1, 0),
-    VgpuType(1130, 'NVIDIA H100-5C', 16),
-    VgpuType(1131, 'NVIDIA H100-20C', 4),
-    VgpuType(1132, 'NVIDIA H100-40C', 2),
-    VgpuType(1133, 'NVIDIA H100-80C', 1),
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Instance:
-    """A GPU instance of a simulated card."""
-
-    number: int
-    profile: Profile
-    start: int
-
-    @property
-    def slices(self) -> frozenset[int]:
-        return frozenset(range(self.start, self.start + self.profile.size))
-
-
-@dataclasses.dataclass
-class Card:
-    """A card, which a test may change.
-
-    ``is_on`` is its MIG mode, and ``pending`` the mode after a reboot.
-    ``keeps_mode`` says that it has the mode over a reboot. ``processes`` have
-    it open, so it cannot change its mode now. ``needs_no_functions`` says that
-    it cannot while it has virtual functions, either; ``are_functions`` says
-    whether it has them. ``refusals`` is what the
-    tool answers to an option, instead of doing it.
-    """
-
-    address: str
-    functions: Sequence[str]
-    profiles: Sequence[Profile] = H100
-    types: Sequence[VgpuType] = H100_TYPES
-    has_mig: bool = True
-    is_on: bool = False
-    pending: bool = False
-    keeps_mode: bool = False
-    processes: int = 0
-    needs_no_functions: bool = False
-    are_functions: bool = True
-    is_root: bool = True
-    instances: dict[int, Instance] = dataclasses.field(default_factory=dict)
-    computing: set[int] = dataclasses.field(default_factory=set)
-    vgpus: dict[str, tuple[VgpuType, int | None]] = dataclasses.field(
-        default_factory=dict
-    )
-    refusals: dict[str, _Answer] = dataclasses.field(default_factory=dict)
-
-    def fitting(self) -> list[VgpuType]:
-        """The types that one more function can get now."""
-        used = [type_ for type_, _instance in self.vgpus.values()]
-        if self.is_on:
-            free = {each.profile.number for each in self.free()}
-            return [each for each in self.types if each.profile in free]
-        return [
-            each
-            for each in self.types
-            if each.profile is None
-            and (not used or each.number == used[0].number)
-            and len(used) < each.most
-        ]
-
-    def attributes(self, function: str) -> dict[str, str]:
-        """What a function has in sysfs, where ``__`` stands for ``/``."""
-        type_, instance = self.vgpus.get(function, (None, None))
-        types = [f'{each.number:<6}: {each.name}' for each in self.fitting()]
-        return {
-            'nvidia__current_vgpu_type': str(type_.number if type_ else 0),
-            'nvidia__creatable_vgpu_types': '\n'.join(
-                [] if type_ else ['ID    : vGPU Name', *types]
-            ),
-            'nvidia__gpu_instance_id': (
-                '' if instance is None else str(instance)
-            ),
-        }
-
-    def free(self) -> list[Instance]:
-        """The GPU instances without a vGPU."""
-        used = [number for _type, number in self.vgpus.values()]
-        return [
-            self.instances[number]
-            for number in sorted(self.instances)
-            if number not in used and number in self.computing
-        ]
-
-
 class NvidiaSmi(fixtures.Fixture):
     """Cards on a simulated sysfs, with the tool in the place of NVIDIA's.
 
@@ -191,10 +62,12 @@ class NvidiaSmi(fixtures.Fixture):
     """
 
     def __init__(
-        self, sysfs: fake_sysfs.FakeSysfs, cards: Iterable[Card]
+        self, sysfs: fake_sysfs.FakeSysfs, cards: Iterable[nvidia_cards.Card]
     ) -> None:
         self.sysfs = sysfs
-        self.cards: Mapping[str, Card] = {card.address: card for card in cards}
+        self.cards: Mapping[str, nvidia_cards.Card] = {
+            card.address: card for card in cards
+        }
         self.calls: list[tuple[str, ...]] = []
         self.on_step: Callable[[str], None] = lambda _step: None
         self.text: Callable[[str], str] = lambda text: text
@@ -226,7 +99,7 @@ class NvidiaSmi(fixtures.Fixture):
                 )
             self._show(card)
 
-    def reboot(self, card: Card) -> None:
+    def reboot(self, card: nvidia_cards.Card) -> None:
         """Have a card forget what it forgets."""
         card.instances.clear()
         card.computing.clear()
@@ -234,7 +107,7 @@ class NvidiaSmi(fixtures.Fixture):
         card.is_on = card.pending = card.pending and card.keeps_mode
         self._show(card)
 
-    def _show(self, card: Card) -> None:
+    def _show(self, card: nvidia_cards.Card) -> None:
         """Have sysfs say what the functions of a card are."""
         for function in card.functions:
             self.sysfs.set(function, **card.attributes(function))
@@ -258,7 +131,9 @@ class NvidiaSmi(fixtures.Fixture):
         finally:
             self._show(card)
 
-    def _give(self, card: Card, function: str, number: int) -> None:
+    def _give(
+        self, card: nvidia_cards.Card, function: str, number: int
+    ) -> None:
         for type_ in card.fitting():
             if type_.number == number and function not in card.vgpus:
                 instances = [
@@ -290,7 +165,7 @@ class NvidiaSmi(fixtures.Fixture):
         """NVIDIA's program binds the driver anew, without GPU instances."""
         card = self.cards[arguments[1]]
 
-        def change(card: Card) -> _Answer:
+        def change(card: nvidia_cards.Card) -> _Answer:
             if card.vgpus or card.processes:
                 return 1, f'Cannot unbindLock {card.address}\n'
             card.instances.clear()
@@ -319,7 +194,9 @@ class NvidiaSmi(fixtures.Fixture):
             return self._changed(card, f'mode {left[1]}', _set_mode, left[1])
         return self._of_instances(card, left)
 
-    def _of_instances(self, card: Card, left: Sequence[str]) -> _Answer:
+    def _of_instances(
+        self, card: nvidia_cards.Card, left: Sequence[str]
+    ) -> _Answer:
         if not card.is_on:
             return NOT_FOUND, 'No MIG-enabled devices found.\n'
         if left[0] == '-cgi':
@@ -335,7 +212,7 @@ class NvidiaSmi(fixtures.Fixture):
             left[0]
         ](card)
 
-    def _modes(self, card: Card) -> str:
+    def _modes(self, card: nvidia_cards.Card) -> str:
         if not card.has_mig:
             return '[N/A], [N/A]\n'
         return ', '.join(
@@ -344,7 +221,11 @@ class NvidiaSmi(fixtures.Fixture):
         )
 
     def _changed(
-        self, card: Card, step: str, change: Callable[..., _Answer], *how: Any
+        self,
+        card: nvidia_cards.Card,
+        step: str,
+        change: Callable[..., _Answer],
+        *how: Any,
     ) -> _Answer:
         self.on_step(step)
         try:
@@ -354,7 +235,7 @@ class NvidiaSmi(fixtures.Fixture):
             self.on_step(step)
 
 
-def _set_mode(card: Card, value: str) -> _Answer:
+def _set_mode(card: nvidia_cards.Card, value: str) -> _Answer:
     is_on, gpu = value == '1', f'0000{card.address.upper()}'
     verb = 'enable' if is_on else 'disable'
     failed = f'Unable to {verb} MIG Mode for GPU {gpu}: '
@@ -390,7 +271,7 @@ def _set_mode(card: Card, value: str) -> _Answer:
     return 0, f'{verb.title()}d MIG Mode for GPU {gpu}\nAll done.\n'
 
 
-def _create(card: Card, wanted: str) -> _Answer:
+def _create(card: nvidia_cards.Card, wanted: str) -> _Answer:
     number, start = map(int, wanted.split(':'))
     profile = next(
         (each for each in card.profiles if each.number == number), None
@@ -403,7 +284,7 @@ def _create(card: Card, wanted: str) -> _Answer:
         refusal = NO_PERMISSION
     elif profile is None or start not in profile.starts:
         refusal = INVALID_ARGUMENT
-    elif taken & Instance(
+    elif taken & nvidia_cards.Instance(
         0, profile, start
     ).slices or profile.compute > 7 - sum(
         each.profile.compute for each in card.instances.values()
@@ -416,14 +297,14 @@ def _create(card: Card, wanted: str) -> _Answer:
             f'{_WORDS[refusal]}\n'
         )
     own = next(each for each in range(15) if each not in card.instances)
-    card.instances[own] = Instance(own, profile, start)
+    card.instances[own] = nvidia_cards.Instance(own, profile, start)
     return 0, (
         f'Successfully created GPU instance ID {own:2} on GPU  0 using '
         f'profile MIG {profile.name} (ID {number:2})\n'
     )
 
 
-def _create_compute(card: Card) -> _Answer:
+def _create_compute(card: nvidia_cards.Card) -> _Answer:
     own = list(card.instances)[-1]
     card.computing.add(own)
     return 0, (
@@ -433,7 +314,7 @@ def _create_compute(card: Card) -> _Answer:
     )
 
 
-def _destroy_compute(card: Card, number: int) -> _Answer:
+def _destroy_compute(card: nvidia_cards.Card, number: int) -> _Answer:
     if number not in card.computing:
         return NOT_FOUND, 'No compute instances found: Not Found\n'
     if number in [instance for _type, instance in card.vgpus.values()]:
@@ -449,7 +330,7 @@ def _destroy_compute(card: Card, number: int) -> _Answer:
     )
 
 
-def _destroy(card: Card, number: int) -> _Answer:
+def _destroy(card: nvidia_cards.Card, number: int) -> _Answer:
     if number not in card.instances:
         return NOT_FOUND, 'No GPU instances found: Not Found\n'
     if number in card.computing or number in [
@@ -467,7 +348,7 @@ def _destroy(card: Card, number: int) -> _Answer:
     )
 
 
-def _profiles(card: Card) -> _Answer:
+def _profiles(card: nvidia_cards.Card) -> _Answer:
     line = f'+{77 * "-"}+\n'
     rows = [
         f'|   0  MIG {each.name:12} {each.number:4}     '
@@ -486,21 +367,21 @@ def _profiles(card: Card) -> _Answer:
     )
 
 
-def _left(card: Card, profile: Profile) -> int:
+def _left(card: nvidia_cards.Card, profile: nvidia_cards.Profile) -> int:
     """How many more instances of a profile have room, by memory alone."""
     taken: set[int] = set()
     for each in card.instances.values():
         taken |= each.slices
     found = 0
     for start in profile.starts:
-        slices = Instance(0, profile, start).slices
+        slices = nvidia_cards.Instance(0, profile, start).slices
         if not taken & slices:
             taken |= slices
             found += 1
     return found
 
 
-def _places(card: Card) -> _Answer:
+def _places(card: nvidia_cards.Card) -> _Answer:
     return 0, ''.join(
         f'GPU  0 Profile ID {each.number:2} '
         + ('Placements:' if len(each.starts) > 1 else 'Placement :')
@@ -509,7 +390,7 @@ def _places(card: Card) -> _Answer:
     )
 
 
-def _instances(card: Card) -> _Answer:
+def _instances(card: nvidia_cards.Card) -> _Answer:
     if not card.is_root:
         return NO_PERMISSION, (
             f'Failed to display GPU instances: {_WORDS[NO_PERMISSION]}\n'
@@ -532,7 +413,7 @@ def _instances(card: Card) -> _Answer:
     )
 
 
-def _types(card: Card) -> str:
+def _types(card: nvidia_cards.Card) -> str:
     return f'GPU 0000{card.address.upper()}\n' + ''.join(
         f'    {"vGPU Type ID":38}: {each.number:#x}\n'
         + ''.join(

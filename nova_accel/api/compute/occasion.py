@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the API does once in a while. There is no service for it.
+"""The API does some work once in a while. There is no service for it.
 
 Any report of a host is the occasion.
 """

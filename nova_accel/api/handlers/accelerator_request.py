@@ -315,7 +315,7 @@ def _own_project(context: caller.Caller) -> str:
 def _health(
     req: webob.Request, arqs: Iterable[arq_rows.ArqRow]
 ) -> dict[str, server_arqs.HealthRow]:
-    """That of bound ARQs, if the caller knows of it."""
+    """The health of bound ARQs, if the caller knows of it."""
     if not microversion.is_at_least(req, '2.5'):
         return {}
     return server_arqs.get_health(

@@ -39,7 +39,7 @@ _ARQS = schema.ARQS
 
 
 class HostNews(NamedTuple):
-    """What else a report finds of its host.
+    """Further findings of a report about its host.
 
     :ivar is_due: whether a drain of it is due
     :ivar is_back: whether owners are told that it is silent

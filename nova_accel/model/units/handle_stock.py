@@ -206,13 +206,18 @@ class HandleStock:
             amount = choice.units.get(kind.units.deployable_uuid, 0)
             for _unit in range(amount):
                 arq_uuid = arqs[kind.units.resource_class].pop()
-                allotted.arqs[self._take(kind, allotted)] = arq_uuid
+                allotted.arqs[self._take(kind, group, allotted)] = arq_uuid
                 allotted.why[arq_uuid] = choice.why
             kind.units = dataclasses.replace(
                 kind.units, free=kind.units.free - amount
             )
 
-    def _take(self, kind: HandleKind, allotted: Allotment) -> str:
+    def _take(
+        self,
+        kind: HandleKind,
+        group: device_profile.Group,
+        allotted: Allotment,
+    ) -> str:
         """One of the free handles.
 
         :raises AcceleratorsBusy: the units that were chosen before leave no
@@ -222,11 +227,9 @@ class HandleStock:
         if read is None:
             return kind.handles.pop()
         resource_class = kind.units.resource_class
-        policy = self._policies.get(
-            resource_class, unit_choice.UnitPolicy.PACK
-        )
+        policy = unit_choice.policy_of(group, self._policies)
         found = read.card.take(
-            resource_class, policy == unit_choice.UnitPolicy.PACK
+            resource_class, policy is unit_choice.UnitPolicy.PACK
         )
         if found is None:
             raise exceptions.AcceleratorsBusy(

@@ -121,6 +121,14 @@ class KnownUnits:
         """
         return self._pool(rp_uuid).units
 
+    def free(self, rp_uuid: str, resource_class: str) -> int:
+        """How many units of a class a provider is known to have free."""
+        return sum(
+            units.free
+            for units in self.pool(rp_uuid)
+            if units.resource_class == resource_class
+        )
+
     def cost(
         self,
         group: device_profile.Group,
@@ -317,8 +325,7 @@ class KnownUnits:
             for place, amount in wanted.items():
                 # Units that are claimed already may exclude the next ones. Of
                 # a provider that is not known yet, Placement knows better.
-                free = self._free_of(*place)
-                if free is not None and free < amount:
+                if self.pool(place[0]) and self.free(*place) < amount:
                     self._withdraw(consumer, wanted, now)
                     return False
                 self.claim(consumer, *place, amount, now)
@@ -329,17 +336,6 @@ class KnownUnits:
     ) -> None:
         for place in places:
             self.claim(consumer, *place, 0, now)
-
-    def _free_of(self, rp_uuid: str, resource_class: str) -> int | None:
-        """None if the provider is not known."""
-        pool = self.pool(rp_uuid)
-        if not pool:
-            return None
-        return sum(
-            units.free
-            for units in pool
-            if units.resource_class == resource_class
-        )
 
     def apply(self, changes: unit_changes.Changes, now: float) -> None:
         """Learn of changes; the same ones may be told again.
@@ -384,7 +380,7 @@ class KnownUnits:
             self._claims.bind(
                 before.rp_uuid,
                 before.resource_class,
-                _bound(before, deployable),
+                before.bound(deployable),
             )
         if deployable is not None:
             touched.add(deployable.rp_uuid)
@@ -483,19 +479,6 @@ def _sorted(
         ),
         reverse=True,
     )
-
-
-def _bound(
-    before: unit_changes.ChangedDeployable,
-    after: unit_changes.ChangedDeployable | None,
-) -> int:
-    """How many units are not free any more; of a card, those that are taken.
-
-    Others of the card may be free no more without being bound.
-    """
-    if before.slices:
-        return 0 if after is None else len(after.taken) - len(before.taken)
-    return before.free - (0 if after is None else after.free)
 
 
 def _linked_on(

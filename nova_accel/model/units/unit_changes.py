@@ -70,6 +70,17 @@ class ChangedDeployable(NamedTuple):
             taken=self.taken,
         )
 
+    def bound(self, after: 'ChangedDeployable | None') -> int:
+        """How many units are not free any more; of a card, those taken.
+
+        Others of the card may be free no more without being bound.
+
+        :param after: the same deployable later, None if it is gone
+        """
+        if self.slices:
+            return 0 if after is None else len(after.taken) - len(self.taken)
+        return self.free - (0 if after is None else after.free)
+
     @property
     def share(self) -> int:
         """What a unit takes of its card, 0 if it shares none."""

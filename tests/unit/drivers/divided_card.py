@@ -22,6 +22,7 @@ from nova_accel.host import sysfs_tree
 from nova_accel.model.devices import device_spec
 from nova_accel.testing import driver_conformance
 from nova_accel.testing import fake_sysfs
+from nova_accel.testing import nvidia_cards
 from nova_accel.testing import nvidia_smi
 from nova_accel.testing import simulated_mdevs
 from unit.drivers import base
@@ -53,7 +54,7 @@ class CardTestCase(testtools.TestCase):
         )
         for each in self.functions:
             self.sysfs.identify(each.address, '10de', self.product_id)
-        self.card = nvidia_smi.Card(
+        self.card = nvidia_cards.Card(
             CARD, [str(each.address) for each in self.functions[1:]]
         )
         self.tool = self.useFixture(

@@ -18,6 +18,7 @@ import fixtures
 from nova_accel import exceptions
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import card_slice
+from nova_accel.testing import nvidia_cards
 from nova_accel.testing import nvidia_smi
 from unit.drivers import divided_card
 
@@ -293,9 +294,9 @@ class TestCarving(divided_card.CardTestCase):
     def test_a_vgpu_in_another_instance(self):
         """The driver of NVIDIA may choose as it likes."""
 
-        class Odd(nvidia_smi.Card):
+        class Odd(nvidia_cards.Card):
             def free(card):
-                return [nvidia_smi.Instance(7, nvidia_smi.H100[4], 4)]
+                return [nvidia_cards.Instance(7, nvidia_cards.H100[4], 4)]
 
         self.card.__class__ = Odd
         self.assert_refused(
@@ -339,7 +340,7 @@ class TestCarving(divided_card.CardTestCase):
     def test_another_table(self):
         """What was offered by the table is compared with the card."""
         self.card.profiles = [
-            each._replace(starts=(0,)) for each in nvidia_smi.H100
+            each._replace(starts=(0,)) for each in nvidia_cards.H100
         ]
         self.assert_refused(self.driver.plug, self.high, 'no place', '4 of 8')
 

@@ -21,7 +21,7 @@ from nova_accel.drivers import mig_places
 from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.testing import driver_conformance
-from nova_accel.testing import nvidia_smi
+from nova_accel.testing import nvidia_cards
 from unit.drivers import divided_card
 
 EIGHTH = card_slice.WHOLE_CARD // 8
@@ -138,7 +138,7 @@ class TestShapes(divided_card.CardTestCase):
 
     def test_the_card_rules_over_the_table(self):
         self.card.profiles = [
-            each._replace(starts=each.starts[:1]) for each in nvidia_smi.H100
+            each._replace(starts=each.starts[:1]) for each in nvidia_cards.H100
         ]
         self.assertEqual(2, len(self.units('mig:3g.40gb')['mig:3g.40gb']))
         self.card.is_on = True
@@ -216,7 +216,7 @@ class TestTable(divided_card.CardTestCase):
         self.assertEqual(
             {
                 (each.name, each.size, each.starts)
-                for each in nvidia_smi.H100
+                for each in nvidia_cards.H100
                 if '+' not in each.name
             },
             {each[:3] for each in mig_places.of('2330')},

@@ -12,6 +12,7 @@
 
 import testtools
 
+from nova_accel.testing import nvidia_cards
 from nova_accel.testing import nvidia_smi
 
 ADDRESS = '0000:3d:00.0'
@@ -27,7 +28,7 @@ class Silent:
 class TestNvidiaSmi(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.card = nvidia_smi.Card(ADDRESS, ['0000:3d:00.4'])
+        self.card = nvidia_cards.Card(ADDRESS, ['0000:3d:00.4'])
         self.tool = nvidia_smi.NvidiaSmi(Silent(), [self.card])
 
     def smi(self, *arguments):

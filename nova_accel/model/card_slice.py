@@ -38,8 +38,8 @@ WHOLE = 'whole'
 #: The mode of a card that is divided into GPU instances.
 MIG = 'mig'
 
-#: The kind of the shapes of vGPUs. A card makes vGPUs of one type at a time, so
-#: its mode is then the shape.
+#: The kind of the shapes of vGPUs. A card makes vGPUs of one type at a time,
+#: so its mode is then the shape.
 VGPU = 'vgpu'
 
 

@@ -16,17 +16,22 @@ A card offers a unit for each shape at each start that it can ever make,
 whatever it is at the moment. The slices tell which of them exclude each other.
 """
 
-from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
 import re
 
 from nova_accel import exceptions
 from nova_accel import reason
 from nova_accel.drivers import facts
+from nova_accel.drivers import pci_kind
+from nova_accel.host import attachable
+from nova_accel.host import libvirt_devices
+from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
 from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 
@@ -76,15 +81,28 @@ def vgpu_slices(name: str, most: int) -> list[card_slice.CardSlice]:
     ]
 
 
-def device(
-    known: facts.Facts, handles: Collection[attach_handle.AttachHandle]
-) -> hardware.Device:
-    """A card with a part for each of its shapes.
+def is_whole(handle: attach_handle.AttachHandle) -> bool:
+    """Whether it is a card of many shapes as a whole."""
+    return handle.slice is not None and handle.slice.mode == card_slice.WHOLE
 
-    :param handles: of all units that the card can make, with their slices
+
+def device(
+    known: facts.Facts,
+    parts: Iterable[attach_handle.AttachHandle],
+    node_uuid: str,
+    host: libvirt_devices.HostDevices,
+) -> hardware.Device:
+    """A card with a deployable for each of its shapes.
+
+    :param parts: all units that the card can make, with their slices
+    :raises DeviceError: it cannot be handed out as a whole, as its line says.
     """
     shapes: dict[str, list[attach_handle.AttachHandle]] = {}
-    for handle in handles:
+    if card_slice.WHOLE in known.spec.shapes:
+        shapes[card_slice.WHOLE] = [
+            _whole(known.function, node_uuid, host.functions)
+        ]
+    for handle in parts:
         if handle.slice is not None:
             shapes.setdefault(handle.slice.shape, []).append(handle)
     return known.device(
@@ -93,4 +111,28 @@ def device(
             resource_class=naming.shape_class(shape),
         )
         for shape, units in shapes.items()
+    )
+
+
+def _whole(
+    card: pci_function.PciFunction,
+    node_uuid: str,
+    functions: Mapping[pci_address.PciAddress, pci_function.PciFunction],
+) -> attach_handle.AttachHandle:
+    """The unit that is a card, with the audio function that it may have.
+
+    :raises DeviceError: no program is known that empties it.
+    """
+    pci_kind.check_vendor(card, {'10de': 'NVIDIA'})
+    pci_kind.check_card(card)
+    address, *others = attachable.unit(
+        card, device_spec_keys.UnitKind.SLOT, functions
+    )
+    return attach_handle.AttachHandle(
+        naming.derived_uuid(node_uuid, card.name, card_slice.WHOLE),
+        address,
+        further_functions=tuple(others),
+        slice=card_slice.CardSlice(
+            *(card_slice.WHOLE, card_slice.WHOLE, 0, card_slice.WHOLE_CARD)
+        ),
     )

@@ -30,6 +30,7 @@ from nova_accel.drivers import mdev_types
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
+from nova_accel.host import whole_card
 from nova_accel.model import attach_handle
 from nova_accel.model import card_slice
 from nova_accel.model import naming
@@ -124,6 +125,17 @@ class MdevDriver(base.Driver):
         )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
+        if card_shapes.is_whole(handle):
+            for mdev in self._node_devices.mdevs():
+                if str(handle.address) in (
+                    str(mdev.parent),
+                    self._sysfs.link(mdev.parent, 'physfn'),
+                ):
+                    raise exceptions.DeviceError(
+                        f'{handle.address} has the mediated device {mdev.uuid}'
+                    )
+            whole_card.give(self._sysfs, handle.address)
+            return
         if handle.mdev_type is None:
             raise exceptions.DeviceError(
                 f'{handle.address} is no parent of mediated devices'
@@ -134,8 +146,13 @@ class MdevDriver(base.Driver):
 
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """Nova checks its versions, and the vendor's driver its own."""
+        if handle.mdev_type is None:
+            super().check_migratable(handle)
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
+        if card_shapes.is_whole(handle):
+            whole_card.take_back(self._sysfs, handle.address)
+            return
         self._node_devices.destroy_mdev(handle.uuid)
 
     def _shaped(
@@ -171,6 +188,8 @@ class MdevDriver(base.Driver):
                     strict=False,
                 )
             ],
+            self._node_uuid,
+            host,
         )
         addresses = {parent.address for parent in parents}
         ours = {handle.uuid for handle in device.handles}
@@ -437,10 +456,10 @@ def _chosen(shapes: Iterable[str], known: Iterable[str]) -> list[str]:
     :raises DeviceError: the line has a shape that the card does not make.
     """
     for shape in shapes:
-        if not shape.startswith(f'{card_slice.VGPU}:'):
+        if shape.startswith(f'{card_slice.MIG}:'):
             raise exceptions.DeviceError(
-                f'its "shapes" have "{shape}", and its mediated devices can '
-                'be "vgpu:" alone'
+                f'its "shapes" have "{shape}", which its mediated devices '
+                'cannot be: remove it'
             )
     return card_shapes.chosen(shapes, card_slice.VGPU, known)
 

@@ -23,8 +23,6 @@ import contextlib
 import re
 import time
 
-from oslo_concurrency import lockutils
-
 from nova_accel import exceptions
 from nova_accel import reason
 from nova_accel.host import gpu_processes
@@ -255,8 +253,9 @@ class Carver:
         address = self._sysfs.link(handle.address, 'physfn')
         if address is None:
             raise exceptions.DeviceError(f'{handle.address} has no card')
-        with lockutils.lock(f'nova_accel-carving-{address}'):
-            yield mig.MigCard(pci_address.PciAddress.parse(address))
+        card = mig.MigCard(pci_address.PciAddress.parse(address))
+        with card.locked():
+            yield card
 
 
 def _place(

@@ -78,16 +78,11 @@ def handles(
     node_uuid: str,
     told: ToldFacts,
 ) -> list[attach_handle.AttachHandle]:
-    """The units of a card, of all shapes.
+    """The units that are parts of a card, of all shapes.
 
     :param shapes: as a line has them
     :raises DeviceError: the card cannot have one, or does not tell it.
     """
-    if card_slice.WHOLE in shapes:
-        raise exceptions.DeviceError(
-            'its "shapes" have "whole", which this driver cannot do: remove '
-            'it, or offer whole cards with the driver nvidia_gpu'
-        )
     units = [*_instances(card, shapes, told), *_vgpus(card, shapes, told)]
     functions = _functions(card, units)
     return [
@@ -114,7 +109,7 @@ def _functions(
     starts: dict[str, set[int]] = {}
     for cut, _vgpu_type in units:
         starts.setdefault(cut.mode, set()).add(cut.start)
-    needed = max(map(len, starts.values()))
+    needed = max(map(len, starts.values()), default=0)
     there = sorted(card.virtual_functions)
     if needed > len(there):
         raise exceptions.DeviceError(

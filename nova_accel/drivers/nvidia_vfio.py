@@ -32,6 +32,7 @@ from nova_accel.host import nvidia_smi
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.host import vfio_vgpu
+from nova_accel.host import whole_card
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
@@ -84,7 +85,14 @@ class NvidiaVfioDriver(base.Driver):
         pci_kind.check_vendor(function, {'10de': 'NVIDIA'})
         pci_kind.check_card(function)
         if spec.shapes:
-            return self._in_shapes(function, spec)
+            return card_shapes.device(
+                facts.virtual(facts.of(function, spec, 'VGPU')),
+                nvidia_shapes.handles(
+                    function, spec.shapes, self._node_uuid, self._told
+                ),
+                self._node_uuid,
+                host,
+            )
         if not spec.vgpu_types:
             raise exceptions.DeviceError(
                 'the line must have "vgpu_types", such as {"558": 4}, or '
@@ -122,18 +130,10 @@ class NvidiaVfioDriver(base.Driver):
             ),
         )
 
-    def _in_shapes(
-        self, card: pci_function.PciFunction, spec: device_spec.DeviceSpec
-    ) -> hardware.Device:
-        """A card with a part for each shape."""
-        return card_shapes.device(
-            facts.virtual(facts.of(card, spec, 'VGPU')),
-            nvidia_shapes.handles(
-                card, spec.shapes, self._node_uuid, self._told
-            ),
-        )
-
     def plug(self, handle: attach_handle.AttachHandle) -> None:
+        if card_shapes.is_whole(handle):
+            whole_card.give(self._sysfs, handle.address)
+            return
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
         if handle.slice is not None:
             carver = nvidia_carving.Carver(self._sysfs)
@@ -205,6 +205,9 @@ class NvidiaVfioDriver(base.Driver):
         }
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
+        if card_shapes.is_whole(handle):
+            whole_card.take_back(self._sysfs, handle.address)
+            return
         if handle.slice is not None:
             carver = nvidia_carving.Carver(self._sysfs)
             carver.unplug(handle, handle.slice)

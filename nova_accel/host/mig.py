@@ -20,8 +20,11 @@ read again afterwards.
 
 from collections.abc import Callable
 from collections.abc import Iterable
+import contextlib
 import re
 from typing import NamedTuple
+
+from oslo_concurrency import lockutils
 
 from nova_accel import exceptions
 from nova_accel import privileged
@@ -109,6 +112,10 @@ class MigCard:
     def __init__(self, address: pci_address.PciAddress) -> None:
         self.address = address
 
+    def locked(self) -> contextlib.AbstractContextManager[object]:
+        """No one else carves the card in the body."""
+        return lockutils.lock(f'nova_accel-carving-{self.address}')
+
     def is_on(self) -> bool:
         """Whether it is in MIG mode, False if it has none."""
         return self._modes()[0] == 'Enabled'
@@ -135,6 +142,10 @@ class MigCard:
             or f'MIG mode of {self.address} is {current} though it was set to '
             f'{wanted}: {_shown(said or "")}'
         )
+
+    def set_functions(self, are_there: bool) -> None:
+        """Make the virtual functions of the card, or remove them."""
+        self._asked('set_functions', int(are_there))
 
     def profiles(self) -> tuple[Profile, ...] | None:
         """The card's own profiles, None if it is not in MIG mode.

@@ -29,6 +29,7 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
+from nova_accel.host import whole_card
 from nova_accel.model.devices import device_spec
 
 LOG = logging.getLogger(__name__)
@@ -110,11 +111,13 @@ class VirtualFunctions:
     def make(self, specs: Sequence[device_spec.DeviceSpec]) -> None:
         """Create virtual functions where lines ask for them and none exist.
 
+        Cards of many shapes get those that NVIDIA's program makes.
+
         A failure is logged, and the others are created.
 
         :raises DeviceError: libvirt does not list its devices, or guests.
         """
-        if all(spec.sriov_numvfs is None for spec in specs):
+        if not any(spec.sriov_numvfs or spec.shapes for spec in specs):
             return
         host = self._node_devices.look()
         in_use = frozenset().union(*self._guests.devices().values())
@@ -122,12 +125,11 @@ class VirtualFunctions:
             host.functions.values(), key=lambda each: each.address
         ):
             spec = device_spec.first_match(specs, function)
-            wanted = None if spec is None else _wanted(function, spec)
+            wanted = None if spec is None else _number(function, spec)
             # Discovery refuses and explains the other cases.
             if (
-                wanted is None
+                not wanted
                 or function.virtual_functions
-                or function.vendor_id == _NVIDIA
                 or wanted > function.max_virtual_functions
                 or self._claims.on_functions([function.address], host)
                 is not None
@@ -136,7 +138,10 @@ class VirtualFunctions:
             try:
                 if str(function.address) in in_use:
                     raise exceptions.DeviceError('a guest has it')
-                self._make(function, wanted)
+                if spec is not None and spec.shapes:
+                    whole_card.take_back(self._sysfs, function.address)
+                else:
+                    self._make(function, wanted)
             except exceptions.DeviceError as error:
                 LOG.error(
                     '%d virtual functions of %s could not be made: %s%s',
@@ -180,6 +185,15 @@ class VirtualFunctions:
         except exceptions.DeviceError:
             return False
         return len(made) == wanted
+
+
+def _number(
+    function: pci_function.PciFunction, spec: device_spec.DeviceSpec
+) -> int | None:
+    """How many are to be made at the start, None if none are."""
+    if function.vendor_id != _NVIDIA:
+        return _wanted(function, spec)
+    return function.max_virtual_functions if spec.shapes else None
 
 
 def _cure(function: pci_function.PciFunction) -> str:

@@ -84,6 +84,24 @@ def best(
     return None
 
 
+def obstacle(
+    wanted: card_slice.CardSlice, taken: Iterable[card_slice.CardSlice]
+) -> str:
+    """Why taken slices exclude another one, in words for tenants.
+
+    :param wanted: one of the shape
+    :returns: to follow a number of units: ``on cards that are whole``
+    """
+    taken = frozenset(taken)
+    modes = sorted({each.mode for each in taken} - {wanted.mode})
+    if modes:
+        return f'on cards that are {modes[0]}'
+    left = card_slice.WHOLE_CARD - sum(each.size for each in taken)
+    return f'on cards with {100 * left // card_slice.WHOLE_CARD} % free' + (
+        ', not in one piece' if left >= wanted.size else ''
+    )
+
+
 @functools.lru_cache(_MOST_CARDS)
 def _kept(offered: _Slices) -> _Slices:
     """One set for all that are equal, so that it is kept once."""

@@ -77,15 +77,9 @@ def set_mode(address: str, is_on: int, timeout_s: float) -> tuple[int, str]:
     """
     card = _card(address)
     wanted = str(arguments.integer('is_on', is_on, 0, 1))
-    types = list(
-        (SYSFS / 'bus/pci/devices' / card).glob(
-            'virtfn*/nvidia/current_vgpu_type'
-        )
-    )
-    if any(path.read_text().strip() != '0' for path in types):
-        raise ValueError(f'address {card}: it has a vGPU')
+    are_there = _has_functions(card)
     told = _run(timeout_s, '-i', card, '-mig', wanted)
-    if told[0] != _IN_USE or not types:
+    if told[0] != _IN_USE or not are_there:
         return told
     removed = _run(timeout_s, '-d', card, program=SRIOV_MANAGE)
     if removed[0]:
@@ -93,6 +87,21 @@ def set_mode(address: str, is_on: int, timeout_s: float) -> tuple[int, str]:
     told = _run(timeout_s, '-i', card, '-mig', wanted)
     made = _run(timeout_s, '-e', card, program=SRIOV_MANAGE)
     return told if told[0] else made
+
+
+@privileged.mig_pctxt.entrypoint
+def set_functions(
+    address: str, are_there: int, timeout_s: float
+) -> tuple[int, str]:
+    """Make the virtual functions of a card without vGPUs, or remove them.
+
+    :param are_there: 1 or 0
+    """
+    card = _card(address)
+    wanted = arguments.integer('are_there', are_there, 0, 1)
+    _has_functions(card)
+    option = '-e' if wanted else '-d'
+    return _run(timeout_s, option, card, program=SRIOV_MANAGE)
 
 
 @privileged.mig_pctxt.entrypoint
@@ -135,6 +144,20 @@ def _card(address: str) -> str:
     if (SYSFS / 'bus/pci/devices' / name / 'physfn').is_symlink():
         raise ValueError(f'address {name}: it is a virtual function')
     return name
+
+
+def _has_functions(card: str) -> bool:
+    """Whether a card has virtual functions.
+
+    :raises ValueError: one has a vGPU.
+    """
+    directory = SYSFS / 'bus/pci/devices' / card
+    types = directory.glob('virtfn*/nvidia/current_vgpu_type')
+    if any(path.read_text().strip() != '0' for path in types) or any(
+        directory.glob('virtfn*/mdev_supported_types/*/devices/*')
+    ):
+        raise ValueError(f'address {card}: it has a vGPU')
+    return any(directory.glob('virtfn*'))
 
 
 def _number(name: str, value: int) -> str:

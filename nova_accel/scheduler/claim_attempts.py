@@ -59,10 +59,8 @@ class ScheduledRequest:
         """:param known: what is known of free units, None if nothing is"""
         self._spec = request_spec
         self._known = known
-        self._has_shapes = any(
-            naming.is_shape_class(resource_class)
-            for group in ownership.our_groups(request_spec)
-            for resource_class in group.resources
+        self._sets_aside = known is not None and _wants_known_shapes(
+            known, ownership.our_groups(request_spec)
         )
         # What is set aside for the server that Nova looks at.
         self._reserved: host_links.Amounts = {}
@@ -95,7 +93,7 @@ class ScheduledRequest:
         other. Nova looks at the candidates of a host just before it claims the
         first one. So that one is set aside now, instead of the one before.
         """
-        if self._known is None or not self._has_shapes:
+        if self._known is None or not self._sets_aside:
             return True
         before, self._reserved = self._reserved, self.order.amounts(candidate)
         return self._known.reserve(
@@ -122,6 +120,21 @@ class ScheduledRequest:
                 ).items():
                     amounts[rp_uuid, resource_class] += amount
         return amounts
+
+
+def _wants_known_shapes(
+    known: known_units.KnownUnits,
+    groups: 'Sequence[objects.RequestGroup]',
+) -> bool:
+    """Whether groups ask for shapes, and cards are known to have room.
+
+    If only claims leave no room, some may be void. Then the hosts decide.
+    """
+    return any(
+        naming.is_shape_class(resource_class)
+        for group in groups
+        for resource_class in group.resources
+    ) and known.serves([our_group.to_group(group) for group in groups])
 
 
 class Attempt(host_manager.HostState):

@@ -238,7 +238,7 @@ def _without_room(wishes: Sequence[_Wish]) -> list[_Wish]:
         if known is not None
         for group in wish.asked.values()
         if any(map(naming.is_shape_class, group.resources))
-        and not known.serves([group])
+        and not known.may_serve([group])
     ]
 
 

@@ -88,8 +88,8 @@ class Card:
     ``keeps_mode`` says that it has the mode over a reboot. ``processes`` have
     it open, so it cannot change its mode now. ``needs_no_functions`` says that
     it cannot while it has virtual functions, either; ``are_functions`` says
-    whether it has them. ``refusals`` is what the
-    tool answers to an option, instead of doing it.
+    whether it has them. ``driver`` is its driver of the kernel. ``refusals``
+    is what the tool answers to an option, instead of doing it.
     """
 
     address: str
@@ -103,6 +103,7 @@ class Card:
     processes: int = 0
     needs_no_functions: bool = False
     are_functions: bool = True
+    driver: str = 'nvidia'
     is_root: bool = True
     instances: dict[int, Instance] = dataclasses.field(default_factory=dict)
     computing: set[int] = dataclasses.field(default_factory=set)

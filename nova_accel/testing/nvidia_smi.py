@@ -58,6 +58,7 @@ class NvidiaSmi(fixtures.Fixture):
 
     :ivar calls: the arguments of each call of the tool
     :ivar on_step: is called before and after each step that changes a card
+    :ivar on_change: is called with a card that may have changed
     :ivar text: replaces what the tool prints, if it is set
     """
 
@@ -70,6 +71,9 @@ class NvidiaSmi(fixtures.Fixture):
         }
         self.calls: list[tuple[str, ...]] = []
         self.on_step: Callable[[str], None] = lambda _step: None
+        self.on_change: Callable[[nvidia_cards.Card], None] = lambda _card: (
+            None
+        )
         self.text: Callable[[str], str] = lambda text: text
 
     def _setUp(self) -> None:
@@ -87,33 +91,46 @@ class NvidiaSmi(fixtures.Fixture):
         privileged.mig_pctxt.set_client_mode(False)
         self.sysfs.on_write[_CURRENT] = self._write
         for card in self.cards.values():
-            self.sysfs.bind(card.address, 'nvidia')
-            directory = self.sysfs.root / 'bus/pci/devices'
-            for number, function in enumerate(card.functions):
+            self.sysfs.set(
+                card.address, sriov_totalvfs=str(len(card.functions))
+            )
+            for function in card.functions:
                 self.sysfs.set(function, nvidia__vgpu_params='')
-                (directory / card.address / f'virtfn{number}').symlink_to(
-                    f'../{function}'
-                )
-                (directory / function / 'physfn').symlink_to(
+                (self._directory / function / 'physfn').symlink_to(
                     f'../{card.address}'
                 )
             self._show(card)
 
     def reboot(self, card: nvidia_cards.Card) -> None:
         """Have a card forget what it forgets."""
+        card.driver = 'nvidia'
         card.instances.clear()
         card.computing.clear()
         card.vgpus.clear()
         card.is_on = card.pending = card.pending and card.keeps_mode
         self._show(card)
 
+    def bind(self, card: nvidia_cards.Card, driver: str) -> None:
+        """Give a card to another driver, as libvirt does for a guest."""
+        card.driver = driver
+        self._show(card)
+
     def _show(self, card: nvidia_cards.Card) -> None:
-        """Have sysfs say what the functions of a card are."""
-        for function in card.functions:
+        """Have sysfs say what a card and its functions are."""
+        self.sysfs.bind(card.address, card.driver)
+        for number, function in enumerate(card.functions):
             self.sysfs.set(function, **card.attributes(function))
-            if not card.are_functions:
-                links = self.sysfs.root / 'bus/pci/devices'
-                (links / function / _CURRENT).unlink()
+            link = self._directory / card.address / f'virtfn{number}'
+            link.unlink(missing_ok=True)
+            if card.are_functions:
+                link.symlink_to(f'../{function}')
+            elif (self._directory / function).is_symlink():
+                self.sysfs.remove(function)
+        self.on_change(card)
+
+    @property
+    def _directory(self) -> pathlib.Path:
+        return self.sysfs.root / 'bus/pci/devices'
 
     def _write(self, address: pci_address.PciAddress, value: str) -> None:
         """Give a function a type; the driver chooses the GPU instance."""
@@ -181,7 +198,7 @@ class NvidiaSmi(fixtures.Fixture):
         where = left.index('-i')
         card = self.cards.get(left[where + 1])
         del left[where : where + 2]
-        if card is None:
+        if card is None or card.driver != 'nvidia':
             return NOT_FOUND, 'No devices were found\n'
         for option, refusal in card.refusals.items():
             if option in left:

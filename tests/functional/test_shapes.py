@@ -12,6 +12,7 @@
 
 """Cards of many shapes: vGPUs of one size or another, as servers need."""
 
+import functools
 import itertools
 import json
 import random
@@ -24,6 +25,8 @@ from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.testing import devices
+from nova_accel.testing import nvidia_smi
+from nova_accel.testing import pci_functions
 
 HOST = 'host1'
 
@@ -180,12 +183,12 @@ class TestShapes(ShapesTestCase):
         servers += [self.boot_shape(LARGE) for _number in range(7)]
         message = self.refuse(LARGE)
         self.assertIn(f'{LARGE_CLASS}=1): of 16, 8', message)
-        self.assertIn('8 excluded by others of their cards', message)
+        self.assertIn(f'8 on cards that are {SMALL}', message)
         # The card of the small one changes without an operator.
         self._delete_server(servers.pop(0))
         servers.append(self.boot_shape(LARGE))
         self.assertIn(
-            f'{SMALL_CLASS}=1): all 32 are excluded by others of their cards',
+            f'{SMALL_CLASS}=1): all 32 are on cards that are {LARGE}',
             self.refuse(SMALL),
         )
         self.delete(*servers)
@@ -196,6 +199,121 @@ class TestShapes(ShapesTestCase):
         self.assertIn(
             'CUSTOM_SHAPE_VGPU_GRID_M60_7B', failed['fault']['message']
         )
+
+
+class TestWhole(base.AcceleratorTestCase):
+    """Cards that are a guest's as a whole, or vGPUs, or GPU instances."""
+
+    hosts = ()
+    shapes = ('whole', 'vgpu:NVIDIA H100-20C', 'mig:3g.40gb')
+    count = 2
+
+    def setUp(self):
+        super().setUp()
+        info = devices.pci_info(gpus=0, fpgas=0, qats=0)
+        self.cards = {
+            address: pci_functions.divided(info, self.sysfs, address, 16)
+            for number in range(self.count)
+            for address in [f'0000:{0x81 + number:02x}:00.0']
+        }
+        self.tool = self.useFixture(
+            nvidia_smi.NvidiaSmi(self.sysfs, self.cards.values())
+        )
+        self.tool.on_change = functools.partial(pci_functions.follow, info)
+        spec = {
+            'vendor_id': '10de',
+            'driver': 'nvidia_vfio',
+            'shapes': list(self.shapes),
+        }
+        self.start_accelerated_compute(HOST, info, [json.dumps(spec)])
+        self.flavors = {}
+        for number, shape in enumerate(self.shapes):
+            self.create_profile(str(number), [{'accel:shape': shape}])
+            self.flavors[shape] = self.create_accel_flavor(str(number))
+
+    def boot_shape(self, shape, **kwargs):
+        return self.boot(self.flavors[shape], **kwargs)
+
+    def assert_is(self, server, shape):
+        """Its guest, its card, and Placement have it as this shape."""
+        self.assert_counted(server)
+        [arq] = self.arqs(server)
+        self.assertEqual([self.arq_device(arq)], self.guest_devices(server))
+        info = arq['attach_handle_info']
+        self.assertEqual(shape, info['slice']['shape'])
+        card = self.cards[f'0000:{info["bus"]}:00.0']
+        self.assertEqual(
+            (shape != 'whole', shape.startswith('mig:')),
+            (card.are_functions, card.is_on),
+        )
+        self.assertEqual(shape != 'whole', self.arq_device(arq) in card.vgpus)
+
+    def assert_empty(self):
+        for card in self.cards.values():
+            self.assertTrue(card.are_functions)
+            self.assertEqual(({}, {}), (card.vgpus, card.instances))
+
+    def test_all_orders(self):
+        """Two cards are two of the shapes; no card is another one then."""
+        for one, other, third in itertools.permutations(self.shapes):
+            servers = [self.boot_shape(one), self.boot_shape(other)]
+            self.assert_is(servers[0], one)
+            self.assert_is(servers[1], other)
+            failed = self.boot_shape(third, expected_state='ERROR')
+            self.assertIn('on cards that are', failed['fault']['message'])
+            self.delete(*servers, failed)
+            self.assert_empty()
+
+    def test_from_one_to_another_and_back(self):
+        whole, vgpu, instance = self.shapes
+        for shape in (vgpu, whole, instance, whole, vgpu, instance, vgpu):
+            servers = [self.boot_shape(shape) for _card in self.cards]
+            self.assert_is(servers[0], shape)
+            self.delete(*servers)
+            self.assert_empty()
+
+    def test_while_it_is_whole_it_stays_as_published(self):
+        before = self.inventories()
+        server = self.boot_shape('whole')
+        for _report in range(2):
+            self.settle(HOST)
+        self.assertEqual(before, self.inventories())
+        self.accelerator.microversion = '2.5'
+        [arq] = self.arqs(server)
+        self.assertEqual('healthy', arq['health'])
+        self.delete(server)
+
+    def inventories(self):
+        return [
+            sorted(provider['inventory'].items())
+            for provider in self.accelerator_providers(HOST)
+        ]
+
+    def test_it_is_stopped_and_started(self):
+        server = self.boot_shape('whole')
+        server = self._stop_server(server)
+        self.settle(HOST)
+        server = self._start_server(server)
+        self.assert_is(server, 'whole')
+        self.api.post_server_action(server['id'], {'reboot': {'type': 'HARD'}})
+        self._wait_for_state_change(server, 'ACTIVE')
+        self.assert_is(server, 'whole')
+        self.delete(server)
+        self.assert_empty()
+
+    def test_the_program_fails(self):
+        """Neither a server nor a card is lost to it."""
+        for card in self.cards.values():
+            card.processes = 1
+        failed = self.boot_shape('whole', expected_state='ERROR')
+        self.assertIn('set_functions', self.stdlog.logger.output)
+        for card in self.cards.values():
+            card.processes = 0
+        self.delete(failed)
+        server = self.boot_shape('whole')
+        self.assert_is(server, 'whole')
+        self.delete(server)
+        self.assert_empty()
 
 
 class TestMoves(ShapesTestCase):

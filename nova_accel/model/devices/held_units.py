@@ -36,19 +36,27 @@ def keep(
     """A device that its driver refuses now, as it was at the last look.
 
     No one can get the units of it that are free. So it is faulty if it has
-    any.
+    any. A card that a guest has as a whole has none, and no virtual functions,
+    which are made again for the next guest.
 
     :param held: the uuids of the attach handles that instances hold
     :param is_there: whether the host still has the functions of a unit; one
-        that is gone is left out
+        that is gone is left out, unless others exclude it
     :param reason: why the driver refuses it
     :returns: None if no instance holds any of it
     """
+    not_free = held | set(last.excluded(held))
+    excluded = not_free - held
     found = dataclasses.replace(
         last,
         deployables=tuple(
             dataclasses.replace(
-                each, handles=tuple(filter(is_there, each.handles))
+                each,
+                handles=tuple(
+                    handle
+                    for handle in each.handles
+                    if handle.uuid in excluded or is_there(handle)
+                ),
             )
             for each in last.deployables
         ),
@@ -57,7 +65,7 @@ def keep(
     if uuids.isdisjoint(held):
         return None
     return dataclasses.replace(
-        found, fault=found.fault or (None if uuids <= held else reason)
+        found, fault=found.fault or (None if uuids <= not_free else reason)
     )
 
 

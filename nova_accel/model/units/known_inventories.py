@@ -12,22 +12,29 @@
 
 """Why the units that nova-scheduler knows of are not free."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
+import types
 
+from nova_accel.model import card_slice
+from nova_accel.model import card_slices
 from nova_accel.model.units import explanation
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state
 
 _IN_USE = unit_state.MEANINGS[unit_state.UnitState.USED].public
+_NOTHING_TAKEN: Mapping[str, Collection[card_slice.CardSlice]] = (
+    types.MappingProxyType({})
+)
 _NOT_CLEAN = unit_state.MEANINGS[unit_state.UnitState.BEING_CLEANED].public
-_EXCLUDED = unit_state.MEANINGS[unit_state.UnitState.EXCLUDED].public
 
 
 def build(
     deployables: Iterable[unit_changes.ChangedDeployable],
     claimed: Mapping[str, Mapping[str, int]],
     silent: frozenset[str],
+    taken: Mapping[str, Collection[card_slice.CardSlice]] = _NOTHING_TAKEN,
 ) -> list[explanation.Inventory]:
     """The inventories of the deployables' providers, without their devices.
 
@@ -36,6 +43,7 @@ def build(
 
     :param claimed: provider -> resource class -> units
     :param silent: the names of the hosts that do not report
+    :param taken: provider of a card of many shapes -> what servers have of it
     """
     units: dict[tuple[str, str, str], dict[str | None, int]] = {}
     traits: dict[tuple[str, str, str], frozenset[str]] = {}
@@ -51,10 +59,7 @@ def build(
         for why, amount in (
             (None, each.free),
             (_IN_USE, each.in_use),
-            (
-                each.unusable or (_EXCLUDED if each.share else _NOT_CLEAN),
-                rest,
-            ),
+            (each.unusable or _why(each, taken.get(each.rp_uuid, ())), rest),
         ):
             if amount > 0:
                 amounts[why] = amounts.get(why, 0) + amount
@@ -74,6 +79,16 @@ def build(
             )
         )
     return found
+
+
+def _why(
+    deployable: unit_changes.ChangedDeployable,
+    taken: Collection[card_slice.CardSlice],
+) -> str:
+    """Why units of a device that works are neither free nor in use."""
+    for each in deployable.slices if taken else ():
+        return card_slices.obstacle(each, taken)
+    return _NOT_CLEAN
 
 
 def _claim(amounts: dict[str | None, int], claimed: int) -> None:

@@ -237,6 +237,15 @@ class KnownUnits:
                     return True
         return False
 
+    def may_serve(self, groups: Iterable[device_profile.Group]) -> bool:
+        """Whether a host might serve them if all claims were given up.
+
+        A claim is kept for a while if its server was deleted before the
+        database was read again.
+        """
+        with self._lock:
+            return next(self._free.hosts(groups), None) is not None
+
     def _still_serves(self, before: _Serving) -> bool:
         """Whether the host reports, and none of its pools has changed."""
         return before.hostname not in self._silent and all(
@@ -282,7 +291,18 @@ class KnownUnits:
                 rp_uuid: self._claims.of(rp_uuid)
                 for rp_uuid in {each.rp_uuid for each in deployables}
             }
-        return known_inventories.build(deployables, claimed, self._silent)
+            taken = {
+                each.rp_uuid: [
+                    of_server
+                    for other in self._of_provider[each.rp_uuid].values()
+                    for of_server in other.taken
+                ]
+                for each in deployables
+                if each.slices
+            }
+        return known_inventories.build(
+            deployables, claimed, self._silent, taken
+        )
 
     def claim(
         self,

@@ -419,9 +419,16 @@ class _Search:
     ) -> hardware.Device:
         """The device without some of its units, which are refused.
 
+        A unit stays if another one excludes it: it can be given when that one
+        is gone, and the reason often goes with it.
+
         :param reasons: the uuid of an attach handle -> why
         :raises DeviceError: none is left.
         """
+        excluded = set(device.excluded(self._in_use.held)) if reasons else ()
+        reasons = {
+            uuid: why for uuid, why in reasons.items() if uuid not in excluded
+        }
         if not reasons:
             return device
         deployables = []

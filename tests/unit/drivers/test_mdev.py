@@ -741,8 +741,7 @@ class TestShapes(testtools.TestCase):
         [only] = self.discover(shapes=[self.LARGE]).deployables
         self.assertEqual(self.LARGE, only.name)
         for shape, why in (
-            ('mig:3g.40gb', 'can be "vgpu:" alone'),
-            ('whole', 'can be "vgpu:" alone'),
+            ('mig:3g.40gb', 'which its mediated devices cannot be'),
             ('vgpu:GRID M60-1B', 'it has no shape vgpu:GRID M60-1B'),
             ('vgpu:NVIDIA A100-3-20C', 'it has no shape'),
         ):
@@ -752,6 +751,34 @@ class TestShapes(testtools.TestCase):
                 shapes=[self.LARGE, shape],
             )
             self.assertIn(why, str(error))
+
+    def test_whole(self):
+        whole, _large = self.discover(shapes=['whole', self.LARGE]).deployables
+        [handle] = whole.handles
+        self.assertEqual(
+            (an_address(), None, True),
+            (handle.address, handle.mdev_type, handle.is_managed),
+        )
+        driver = mdev.MdevDriver(
+            simulated_mdevs.SimulatedMdevs([self.card()]),
+            self.fake.sysfs,
+            NODE_UUID,
+        )
+        self.assertRaises(
+            exceptions.DeviceError, driver.check_migratable, handle
+        )
+
+    def test_whole_while_it_has_a_mediated_device(self):
+        """Also one that no one knows of."""
+        device = self.discover(shapes=['whole', 'vgpu:*'])
+        whole, small, _large = device.deployables
+        nodes = simulated_mdevs.SimulatedMdevs([self.card()])
+        driver = mdev.MdevDriver(nodes, self.fake.sysfs, NODE_UUID)
+        driver.plug(small.handles[0])
+        error = self.assertRaises(
+            exceptions.DeviceError, driver.plug, whole.handles[0]
+        )
+        self.assertIn(small.handles[0].uuid, str(error))
 
     def test_what_it_makes_changes_nothing(self):
         before = self.discover()

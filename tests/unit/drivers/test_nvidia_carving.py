@@ -17,7 +17,9 @@ import fixtures
 
 from nova_accel import exceptions
 from nova_accel.host import vfio_vgpu
+from nova_accel.host import whole_card
 from nova_accel.model import card_slice
+from nova_accel.model import pci_address
 from nova_accel.testing import nvidia_cards
 from nova_accel.testing import nvidia_smi
 from unit.drivers import divided_card
@@ -34,15 +36,21 @@ class QuickSysfs:
 
     def names(self, _address):
         return [
-            f'virtfn{number}' for number in range(len(self.card.functions))
+            f'virtfn{number}'
+            for number in range(len(self.card.functions))
+            if self.card.are_functions
         ]
 
     def link(self, _address, name):
+        if name == 'driver':
+            return self.card.driver
         if name == 'physfn':
-            return self.card.address
+            return self.card.address if self.card.are_functions else None
         return self.card.functions[int(name.removeprefix('virtfn'))]
 
     def read(self, address, attribute):
+        if attribute == 'sriov_totalvfs':
+            return str(len(self.card.functions))
         if not self.card.are_functions:
             return None
         if attribute == vfio_vgpu.CURRENT and str(address) not in (
@@ -59,6 +67,16 @@ class QuickSysfs:
                 self._write(address, value)
             except OSError as error:
                 raise exceptions.DeviceError(str(error)) from error
+
+
+class NobodysUse:
+    """No process of the host uses a card."""
+
+    def __init__(self, _sysfs):
+        pass
+
+    def reason(self, _address):
+        return None
 
 
 class Killed(BaseException):
@@ -359,18 +377,18 @@ class TestAnySequence(divided_card.CardTestCase):
 
     def setUp(self):
         super().setUp()
-        self.handles = list(self.discover().handles)
+        self.handles = list(self.discover(*divided_card.ALL, 'whole').handles)
         # Without files, a thousand sequences take seconds.
         self.tool._show = lambda _card: None
         for name, value in (
-            ('_card', str),
-            ('SYSFS', self.sysfs.proc),
+            ('privileged.mig._card', str),
+            (
+                'privileged.mig._has_functions',
+                lambda _card: self.card.are_functions,
+            ),
+            ('host.host_use.HostUse', NobodysUse),
         ):
-            self.useFixture(
-                fixtures.MonkeyPatch(
-                    f'nova_accel.privileged.mig.{name}', value
-                )
-            )
+            self.useFixture(fixtures.MonkeyPatch(f'nova_accel.{name}', value))
         self.sysfs.sysfs = QuickSysfs(self.card, self.tool._write)
         self.driver = self.a_driver()
 
@@ -378,6 +396,7 @@ class TestAnySequence(divided_card.CardTestCase):
         for seed in range(self.sequences):
             self.random = random.Random(seed)
             self.card.keeps_mode = self.random.random() < 0.5
+            self.card.needs_no_functions = self.random.random() < 0.5
             self.wanted = []
             self.tried = set()
             try:
@@ -393,12 +412,16 @@ class TestAnySequence(divided_card.CardTestCase):
         chance = self.random.random()
         if chance < 0.1:
             self.tool.reboot(self.card)
+            self.card.are_functions = self.random.random() < 0.5
+            self.start()
             # Nova starts the guests again.
             for handle in self.wanted:
                 self.do(self.driver.plug, handle)
         elif chance < 0.4 and self.wanted:
             handle = self.random.choice(self.wanted)
             self.wanted.remove(handle)
+            # Its guest ends, and libvirt gives the card back.
+            self.card.driver = 'nvidia'
             if not self.do(self.driver.unplug, handle):
                 self.driver.unplug(handle)
         else:
@@ -434,10 +457,20 @@ class TestAnySequence(divided_card.CardTestCase):
         try:
             call(handle)
         except Killed:
+            self.tool.on_step = lambda _step: None
+            self.start()
             return False
         finally:
             self.tool.on_step = lambda _step: None
         return True
+
+    def start(self):
+        """nova-compute starts, and makes virtual functions."""
+        if self.card.driver == 'nvidia':
+            whole_card.take_back(
+                self.sysfs.sysfs,
+                pci_address.PciAddress.parse(divided_card.CARD),
+            )
 
     def check(self):
         instances = list(self.card.instances.values())
@@ -447,6 +480,13 @@ class TestAnySequence(divided_card.CardTestCase):
         for handle in self.wanted:
             # A reboot may have been survived by no plug that was killed.
             self.driver.plug(handle)
+            if handle.slice.mode == 'whole':
+                self.assertEqual(
+                    (False, False), (self.card.are_functions, self.card.is_on)
+                )
+                self.card.driver = 'vfio-pci'
+            else:
+                self.assertTrue(self.card.are_functions)
         found = {}
         for function, (type_, number) in self.card.vgpus.items():
             instance = number is not None and self.card.instances[number]
@@ -464,13 +504,16 @@ class TestAnySequence(divided_card.CardTestCase):
                     else each.slice.shape
                 )
                 for each in self.wanted
+                if each.slice.mode != 'whole'
             },
             found,
         )
 
     def end(self):
         """Nothing is left when all was unplugged."""
+        self.card.driver = 'nvidia'
         for handle in self.wanted:
             self.driver.unplug(handle)
+        self.assertTrue(self.card.are_functions)
         self.assertEqual({}, self.card.vgpus)
         self.assertEqual({}, self.card.instances)

@@ -145,7 +145,42 @@ class TestShapes(divided_card.CardTestCase):
         self.assertEqual(1, len(self.units('mig:3g.40gb')['mig:3g.40gb']))
 
     def test_whole(self):
-        self.assert_refused('"whole"', 'nvidia_gpu', shapes=('whole',))
+        device = self.discover('whole', 'mig:*', 'vgpu:*')
+        answers.device(device, self.functions[0], self.spec)
+        whole, *parts = device.deployables
+        self.assertEqual(
+            ('whole', 'CUSTOM_SHAPE_WHOLE'), (whole.name, whole.resource_class)
+        )
+        [handle] = whole.handles
+        self.assertEqual(self.functions[0].address, handle.address)
+        self.assertTrue(handle.is_managed)
+        # Another guest has none of it, and this one none beside another.
+        others = {
+            each.uuid for deployable in parts for each in deployable.handles
+        }
+        self.assertEqual(others, set(device.excluded({handle.uuid})))
+        self.assertEqual(
+            {handle.uuid}, set(device.excluded({next(iter(others))})) - others
+        )
+
+    def test_whole_alone(self):
+        """Its virtual functions are in no one's way."""
+        self.functions[0] = dataclasses.replace(
+            self.functions[0], virtual_functions=()
+        )
+        [whole] = self.discover('whole').deployables
+        self.assertEqual('whole', whole.name)
+
+    def test_whole_with_its_audio_function(self):
+        audio = dataclasses.replace(
+            self.functions[0],
+            address=dataclasses.replace(self.functions[0].address, function=1),
+            virtual_functions=(),
+            name='pci_0000_3d_00_1',
+        )
+        self.functions.append(audio)
+        [whole] = self.discover('whole').deployables
+        self.assertEqual((audio.address,), whole.handles[0].further_functions)
 
     def test_what_a_card_does_not_have(self):
         self.assert_refused(

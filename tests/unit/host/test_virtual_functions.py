@@ -11,6 +11,7 @@
 # under the License.
 
 import dataclasses
+import functools
 import json
 import threading
 
@@ -24,6 +25,7 @@ from nova_accel.host import virtual_functions
 from nova_accel.model.devices import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
+from nova_accel.testing import nvidia_smi
 from nova_accel.testing import pci_functions
 
 CARD = pci_functions.function(
@@ -39,19 +41,13 @@ PLAIN = pci_functions.function('0000:3f:00.0', '8086', '37c8')
 
 
 def a_spec(**keys):
-    return device_spec.parse(
-        [
-            json.dumps(
-                {
-                    'product_id': '37c8',
-                    'vendor_id': '8086',
-                    'driver': 'pci',
-                    **keys,
-                }
-            )
-        ],
-        ['pci'],
-    )
+    line = {
+        'product_id': '37c8',
+        'vendor_id': '8086',
+        'driver': 'pci',
+        **keys,
+    }
+    return device_spec.parse([json.dumps(line)], [line['driver']])
 
 
 class Claims:
@@ -294,3 +290,68 @@ class TestMake(testtools.TestCase):
         self.make()
         self.assertIn(late, self.info.devices)
         self.assertNotIn('could not', self.log.output)
+
+
+class TestCardsOfManyShapes(testtools.TestCase):
+    """A reboot, or a step that was killed, has removed their functions."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.info = devices.pci_info(gpus=0, fpgas=0, qats=0)
+        self.fake = self.useFixture(libvirt.Libvirt(self.info))
+        self.card = pci_functions.divided(
+            self.info, self.fake.sysfs, str(GPU.address), 16
+        )
+        self.card.are_functions = False
+        self.tool = self.useFixture(
+            nvidia_smi.NvidiaSmi(self.fake.sysfs, [self.card])
+        )
+        self.tool.on_change = functools.partial(
+            pci_functions.follow, self.info
+        )
+        self.tool.bind(self.card, 'nvidia')
+
+    def make(self, **keys):
+        specs = a_spec(
+            vendor_id='10de',
+            product_id='2330',
+            driver='nvidia_vfio',
+            **keys,
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.offered._lines', lambda: specs
+            )
+        )
+        virtual_functions.VirtualFunctions(
+            libvirt_devices.NodeDevices(self.fake.host),
+            self.fake.sysfs.sysfs,
+            Claims(),
+            all_guests.AllGuests(self.fake.host),
+        ).make(specs)
+
+    def test_they_are_made(self):
+        for _start in range(2):
+            self.make(shapes=['whole', 'mig:*'])
+            self.assertTrue(self.card.are_functions)
+        self.assertEqual([('-e', str(GPU.address))], self.tool.calls)
+
+    def test_only_for_shapes(self):
+        self.make(vgpu_types={'1131': 4})
+        self.assertEqual([], self.tool.calls)
+
+    def test_a_guest_has_the_card(self):
+        """It may be one that Nova does not run."""
+        self.tool.bind(self.card, 'vfio-pci')
+        self.make(shapes=['whole'])
+        self.assertEqual([], self.tool.calls)
+        self.assertIn('is bound to vfio-pci', self.log.output)
+
+    def test_the_program_fails(self):
+        self.card.processes = 1
+        self.make(shapes=['whole'])
+        self.assertIn(
+            f'16 virtual functions of {GPU.address} could not be made',
+            self.log.output,
+        )

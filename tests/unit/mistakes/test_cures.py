@@ -223,11 +223,11 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], str, Any]] = [
         {'vgpu_types': {'558': 1}},
     ),
     (
-        _alone('10de', '2331'),
+        _alone('10de', '2235', mdev_types={'nvidia-1': 1}),
         {},
-        {'driver': 'nvidia_vfio', 'shapes': ['whole']},
-        '"shapes" have "whole"',
-        {'driver': 'nvidia_gpu', 'shapes': None},
+        {'driver': 'mdev', 'shapes': ['whole', 'mig:*']},
+        '"shapes" have "mig:*"',
+        {'shapes': ['whole']},
     ),
     (
         _alone('10de', '2235', max_virtual_functions=16),

@@ -334,3 +334,28 @@ class TestCardSlices(testtools.TestCase):
                 [dataclasses.replace(gone, mode='another')],
             )
         )
+
+
+class TestObstacle(testtools.TestCase):
+    def test_each(self):
+        part = card_slice.WHOLE_CARD // 8
+
+        def instance(start, size):
+            return card_slice.CardSlice(
+                'mig', card_slice.MIG, start * part, size * part
+            )
+
+        vgpu = vgpus(4)[0]
+        for wanted, taken, why in (
+            (WHOLE, [vgpu], f'on cards that are {vgpu.shape}'),
+            (vgpu, [WHOLE], 'on cards that are whole'),
+            (vgpu, [instance(0, 1)], 'on cards that are mig'),
+            (instance(0, 4), [instance(0, 4), instance(5, 1)], '37 % free'),
+            (
+                instance(0, 4),
+                [instance(2, 1), instance(5, 1)],
+                '75 % free, not in one piece',
+            ),
+        ):
+            text = card_slices.obstacle(wanted, taken)
+            self.assertEqual(why, text.removeprefix('on cards with '))

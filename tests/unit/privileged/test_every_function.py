@@ -85,6 +85,7 @@ _HOSTILE = {
     'flbas': (0x80, *_NUMBERS),
     'dps': (0x10, *_NUMBERS),
     'is_on': (2, *_NUMBERS),
+    'are_there': (2, *_NUMBERS),
     'what': ('-dgi', '', '-lgi -h', 'a' * 10**6, *_OTHER_TYPES),
     'profile': _NUMBERS,
     'start': _NUMBERS,
@@ -278,6 +279,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             (fabric_manager.restore, {'numbers': [1], **limit}),
             (mig.mode, {'address': GPU, **limit}),
             (mig.set_mode, {'address': GPU, 'is_on': 1, **limit}),
+            (mig.set_functions, {'address': GPU, 'are_there': 1, **limit}),
             (mig.listed, {'address': GPU, 'what': '-lgi', **limit}),
             (
                 mig.create,
@@ -301,7 +303,7 @@ class TestEveryFunction(drive_tree.DriveTestCase):
             pathlib.Path(line.split()[0]).name
             for line in self.log.read_text().splitlines()
         )
-        self.assertEqual({'flock': 17, 'timeout': 7}, started)
+        self.assertEqual({'flock': 18, 'timeout': 7}, started)
         self.assertEqual(
             ('8', '1'),
             (

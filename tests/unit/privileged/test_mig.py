@@ -101,6 +101,8 @@ class TestMig(tree.TreeTestCase):
         for call, *arguments in (
             (mig.set_mode, 2),
             (mig.set_mode, True),
+            (mig.set_functions, 2),
+            (mig.set_functions, '-d'),
             (mig.listed, '-dgi'),
             (mig.listed, ''),
             (mig.create, '9', 0),
@@ -132,6 +134,27 @@ class TestMig(tree.TreeTestCase):
                 'nova_accel.privileged.mig.SRIOV_MANAGE', str(path)
             )
         )
+
+    def test_virtual_functions(self):
+        log = self.directory / 'log'
+        self.manage(f'echo "$@" >>{log}')
+        for are_there in (1, 0):
+            self.assertEqual(
+                (0, ''), mig.set_functions(tree.ADDRESS, are_there, 5)
+            )
+        self.assertEqual(
+            [f'-e {tree.ADDRESS}', f'-d {tree.ADDRESS}'],
+            log.read_text().splitlines(),
+        )
+
+    def test_virtual_functions_that_are_used(self):
+        self.manage('exec false')
+        self.type.write_text('558\n')
+        for are_there in (0, 1):
+            error = self.assertRaises(
+                ValueError, mig.set_functions, tree.ADDRESS, are_there, 5
+            )
+            self.assertIn('has a vGPU', str(error))
 
     def test_virtual_functions_that_keep_the_mode(self):
         log = self.directory / 'log'

@@ -108,9 +108,10 @@ class TestCanClaim(testtools.TestCase):
             known,
         )
 
-    def reserving(self, answers):
+    def reserving(self, answers, is_room=True):
         """Known units that answer so; what they are asked goes to a list."""
         known, asked = known_units.KnownUnits(), []
+        known.serves = lambda _groups: is_room
 
         def reserve(server, wanted, instead, now):
             asked.append((wanted, instead))
@@ -147,6 +148,15 @@ class TestCanClaim(testtools.TestCase):
             self.assertEqual(
                 1, len(self.attempt(request, 'a').allocation_candidates)
             )
+        self.assertEqual([], asked)
+
+    def test_claims_that_may_be_void(self):
+        """No card has room by what is known: the hosts decide."""
+        known, asked = self.reserving([], is_room=False)
+        request = self.request('CUSTOM_SHAPE_WHOLE', known)
+        self.assertEqual(
+            1, len(self.attempt(request, 'a').allocation_candidates)
+        )
         self.assertEqual([], asked)
 
     def test_another_candidate_of_the_host(self):

@@ -12,24 +12,19 @@
 
 import testtools
 
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import nvidia_cards
 from nova_accel.testing import nvidia_smi
 
 ADDRESS = '0000:3d:00.0'
 
 
-class Silent:
-    """A sysfs that no one reads."""
-
-    def set(self, *_arguments, **_attributes):
-        pass
-
-
 class TestNvidiaSmi(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.card = nvidia_cards.Card(ADDRESS, ['0000:3d:00.4'])
-        self.tool = nvidia_smi.NvidiaSmi(Silent(), [self.card])
+        sysfs = self.useFixture(fake_sysfs.FakeSysfs())
+        self.tool = self.useFixture(nvidia_smi.NvidiaSmi(sysfs, [self.card]))
 
     def smi(self, *arguments):
         return self.tool.answer(['-i', ADDRESS, *arguments])

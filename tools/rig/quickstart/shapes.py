@@ -10,19 +10,22 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The step of the quickstart with a card that is carved for each server.
+"""The third part of the quickstart: one card, in the shape that is asked for.
 
-A third host has a card that is whole for one server, or makes sixteen vGPUs.
-As in the other steps, all expectations come from the simulated hardware.
+A third host has a card that is whole for one server, or GPU instances for
+others. As in the other steps, all expectations come from the simulated
+hardware.
 """
 
+import functools
 import json
-
-from nova.tests.fixtures import libvirt as fakelibvirt
 
 from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.testing import devices
+from nova_accel.testing import nvidia_cards
+from nova_accel.testing import nvidia_smi
+from nova_accel.testing import pci_functions
 from rig.loopback import cloud as cloud_module
 from rig.quickstart import report as quickstart_report
 from rig.quickstart import server as quickstart_server
@@ -30,17 +33,17 @@ from rig.quickstart import server as quickstart_server
 HOST = 'shapes1'
 
 _CARD = '0000:81:00.0'
-_SMALL, _WHOLE = 'vgpu:GRID M60-0B', 'vgpu:GRID M60-8Q'
+_FUNCTIONS = 8
+_HALF, _WHOLE = 'mig:3g.40gb', 'whole'
 
-# Type of mediated devices -> its shape, and how many the card makes of it.
-_TYPES = {
-    fakelibvirt.NVIDIA_11_VGPU_TYPE: (_SMALL, 16),
-    fakelibvirt.NVIDIA_12_VGPU_TYPE: (_WHOLE, 1),
-}
+# Shape -> how many the card makes of it.
+_SHAPES = {_HALF: 2, _WHOLE: 1}
 
 
 class Shapes:
     """The host, and two servers, of which the second needs all of the card."""
+
+    _card: nvidia_cards.Card
 
     def __init__(
         self, cloud: cloud_module.Cloud, report: quickstart_report.Report
@@ -53,12 +56,12 @@ class Shapes:
 
         :raises Exception: a step could not be taken at all.
         """
-        self._show_card()
-        small = self._server('one-small', _SMALL)
+        self._show_provider()
+        half = self._server('half-card', _HALF)
         whole = self._server('whole-card', _WHOLE)
         self._report.step('The card is carved for a server')
-        small.boot(self._flavor('one-small', _SMALL))
-        self._show_devices(_SMALL)
+        half.boot(self._flavor('half-card', _HALF))
+        self._show_card('after the boot', [3], _FUNCTIONS)
         self._report.step('It is not whole as long as the server has a part')
         flavor = self._flavor('whole-card', _WHOLE)
         fault = whole.fail(flavor)
@@ -69,17 +72,19 @@ class Shapes:
                 name
                 for name in (
                     naming.shape_class(_WHOLE),
-                    'excluded by others of their cards',
+                    f'on cards that are {card_slice.MIG}',
                 )
                 if name not in fault
             ],
         )
         whole.delete()
         self._report.step('It is whole for the next server')
-        small.delete()
+        half.delete()
+        self._show_card('without servers', [], _FUNCTIONS)
         whole.boot(flavor)
-        self._show_devices(_WHOLE)
+        self._show_card('as a whole in the guest', [], 0)
         whole.delete()
+        self._show_card('after its server', [], _FUNCTIONS)
         self._report.check(
             'ARQs, attach handles, mediated devices, journal entries and '
             'usages that are left',
@@ -87,26 +92,25 @@ class Shapes:
             self._cloud.leftovers(),
         )
 
-    def _show_card(self) -> None:
+    def _show_provider(self) -> None:
         self._report.step(
             f'Host {HOST}: a card that takes the shape that a server asks for'
         )
-        for mdev_type, (shape, units) in _TYPES.items():
-            folder = f'mdev_supported_types__{mdev_type}__'
-            self._cloud.sysfs.set(
-                _CARD,
-                **{
-                    f'{folder}name': shape.partition(':')[2],
-                    f'{folder}description': f'max_instance={units}',
-                },
-            )
-        line = {'address': _CARD, 'driver': 'mdev', 'shapes': ['vgpu:*']}
-        self._cloud.flags(host=HOST)
-        self._cloud.start_accelerated_compute(
-            HOST,
-            devices.pci_info(gpus=1, fpgas=0, qats=0),
-            [json.dumps(line)],
+        info = devices.pci_info(gpus=0, fpgas=0, qats=0)
+        self._card = pci_functions.divided(
+            info, self._cloud.sysfs, _CARD, _FUNCTIONS
         )
+        tool = self._cloud.useFixture(
+            nvidia_smi.NvidiaSmi(self._cloud.sysfs, [self._card])
+        )
+        tool.on_change = functools.partial(pci_functions.follow, info)
+        line = {
+            'address': _CARD,
+            'driver': 'nvidia_vfio',
+            'shapes': list(_SHAPES),
+        }
+        self._cloud.flags(host=HOST)
+        self._cloud.start_accelerated_compute(HOST, info, [json.dumps(line)])
         [provider] = self._cloud.accelerator_providers(HOST)
         self._report.rows(
             'resource provider',
@@ -119,7 +123,7 @@ class Shapes:
                 naming.CARD_SHARE: card_slice.WHOLE_CARD,
                 **{
                     naming.shape_class(shape): units
-                    for shape, units in _TYPES.values()
+                    for shape, units in _SHAPES.items()
                 },
             },
             provider['inventory'],
@@ -141,12 +145,22 @@ class Shapes:
             profile, name=profile, disk=1, ephemeral=0, memory_mb=512, vcpu=1
         )
 
-    def _show_devices(self, shape: str) -> None:
+    def _show_card(
+        self, when: str, instances: list[int], functions: int
+    ) -> None:
+        """Check what the card itself has.
+
+        :param instances: the compute slices of its GPU instances
+        :param functions: how many virtual functions it has
+        """
         self._report.check(
-            'the mediated devices of the card',
-            [shape],
-            [
-                _TYPES[mdev_type][0]
-                for _card, mdev_type in self._cloud.mdevs(HOST).values()
-            ],
+            f'GPU instances and virtual functions of the card, {when}',
+            (instances, functions),
+            (
+                [
+                    each.profile.compute
+                    for each in self._card.instances.values()
+                ],
+                len(self._card.functions) * self._card.are_functions,
+            ),
         )

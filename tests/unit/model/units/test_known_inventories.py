@@ -62,8 +62,15 @@ class TestMadeOf(testtools.TestCase):
 
     def test_what_others_of_its_card_exclude(self) -> None:
         card = {'total': 7, 'free': 2, 'in_use': 1, 'slices': (slices.WHOLE,)}
+        half = slices.eighths('mig:3g.40gb', 0, 4)
+        [found] = known_inventories.build(
+            [deployable(**card)], {}, frozenset(), {'rp': [half]}
+        )
         self.assertEqual(
-            {None: 2, 'in use': 1, 'excluded by others of their cards': 4},
+            {None: 2, 'in use': 1, 'on cards that are mig': 4}, found.units
+        )
+        self.assertEqual(
+            {None: 2, 'in use': 1, 'not clean': 4},
             self.units(deployable(**card)),
         )
         self.assertEqual(

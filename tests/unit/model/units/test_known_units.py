@@ -236,6 +236,19 @@ class TestReserve(KnownUnitsTestCase):
         self.assertTrue(self.reserve('b', self.HALF))
         self.assertFalse(self.reserve('c', self.HALF))
 
+    def test_a_claim_that_may_be_void(self) -> None:
+        """Its server is gone before the database is read again."""
+        for (_card, resource_class), other in (
+            (self.WHOLE, self.HALF),
+            (self.HALF, self.WHOLE),
+        ):
+            wanted = [group(resource_class=resource_class)]
+            self.assertTrue(self.reserve('a', other))
+            self.assertFalse(self.known.serves(wanted))
+            self.assertTrue(self.known.may_serve(wanted))
+            self.known.reserve('a', {}, {other: 1}, 0)
+        self.assertFalse(self.known.may_serve([group(resource_class='NO')]))
+
     def test_in_the_place_of_others(self) -> None:
         self.assertTrue(self.reserve('a', self.HALF))
         self.assertTrue(self.reserve('a', self.WHOLE, instead=[self.HALF]))

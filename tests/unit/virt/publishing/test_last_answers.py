@@ -13,6 +13,7 @@
 
 """Cards that change hands, by every driver that then sees less of them."""
 
+import functools
 import pathlib
 import shutil
 
@@ -20,8 +21,11 @@ import fixtures
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import nvidia_vfio
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
 from nova_accel.model.providers import provider_layout
+from nova_accel.testing import nvidia_smi
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import held_answers
 from nova_accel.virt.publishing import last_answers
@@ -250,6 +254,92 @@ class TestWholeFpga(HandOverTestCase):
         (device,) = self.look().devices
         (handle,) = device.handles
         self.assertEqual('S2', handle.serial_number)
+
+
+class TestCardOfManyShapes(test_discovery.EmptyHostTestCase):
+    """It loses its virtual functions when a guest gets it as a whole."""
+
+    CARD = '0000:3d:00.0'
+    line = test_discovery.a_line(
+        address=CARD, driver='nvidia_vfio', shapes=['whole', 'mig:*']
+    )
+
+    def setUp(self):
+        super().setUp()
+        info = self.fake.connection.pci_info
+        self.card = pci_functions.divided(info, self.fake.sysfs, self.CARD, 8)
+        self.tool = self.useFixture(
+            nvidia_smi.NvidiaSmi(self.fake.sysfs, [self.card])
+        )
+        self.tool.on_change = functools.partial(pci_functions.follow, info)
+        specs = device_spec.parse([self.line], None)
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.offered._lines', lambda: specs
+            )
+        )
+        self.path = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path, 'answers.json'
+        )
+        self.restart()
+        self.moment(True, 'nvidia')
+
+    def moment(self, are_functions, driver):
+        self.card.are_functions = are_functions
+        self.tool.bind(self.card, driver)
+
+    def restart(self):
+        self.answers = last_answers.LastAnswers(
+            held_answers.HeldAnswers(self.path)
+        )
+        self.drivers['nvidia_vfio'] = nvidia_vfio.NvidiaVfioDriver(
+            None, self.fake.sysfs.sysfs, NODE_UUID
+        )
+
+    def look(self):
+        found = self.discover(self.line)
+        self.assertEqual((), found.refused)
+        [device] = found.devices
+        self.assertIsNone(device.fault)
+        return {
+            each.name: {handle.uuid for handle in each.handles}
+            for each in device.deployables
+        }
+
+    def test_there_and_back(self):
+        known = self.look()
+        self.assertIn('mig:3g.40gb', known)
+        self.holds = known['whole']
+        for are_functions, driver in (
+            (True, 'nvidia'),
+            (False, 'nvidia'),
+            (False, 'vfio-pci'),
+            (False, 'nvidia'),
+            (True, 'nvidia'),
+        ):
+            self.moment(are_functions, driver)
+            for _look in range(2):
+                self.assertEqual(known, self.look())
+            self.restart()
+            self.assertEqual(known, self.look())
+        self.holds = set()
+        self.assertEqual(known, self.look())
+
+    def test_a_process_on_a_card_that_is_divided(self):
+        """It was started for vGPUs, and goes with them."""
+        known = self.look()
+        self.fake.sysfs.set(self.CARD, boot_vga='1')
+        [device] = self.discover(self.line).devices
+        self.assertNotIn('whole', [each.name for each in device.deployables])
+        self.holds = set(list(known['mig:3g.40gb'])[:1])
+        self.assertEqual(known, self.look())
+
+    def test_it_is_nobodys(self):
+        """A card without functions cannot be divided."""
+        self.look()
+        self.moment(False, 'nvidia')
+        found = self.discover(self.line)
+        self.assert_refused(found, 'need 7 virtual functions, and it has 0')
 
 
 class TestParts(HandOverTestCase):

@@ -32,6 +32,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 
@@ -84,6 +85,19 @@ def vgpu_slices(name: str, most: int) -> list[card_slice.CardSlice]:
 def is_whole(handle: attach_handle.AttachHandle) -> bool:
     """Whether it is a card of many shapes as a whole."""
     return handle.slice is not None and handle.slice.mode == card_slice.WHOLE
+
+
+def is_undivided(
+    card: pci_function.PciFunction, spec: device_spec.DeviceSpec
+) -> bool:
+    """Whether a card shows nothing that it could be but whole.
+
+    It is a guest's, or about to be, or its virtual functions are to be made.
+    While a guest has it, the core keeps what its driver has seen before.
+    """
+    return card_slice.WHOLE in spec.shapes and not (
+        card.virtual_functions or card.mdev_types
+    )
 
 
 def device(

@@ -88,6 +88,13 @@ class MdevDriver(base.Driver):
         host: libvirt_devices.HostDevices,
     ) -> hardware.Device:
         _check_is_no_part(function, spec, host)
+        if card_shapes.is_undivided(function, spec):
+            return card_shapes.device(
+                facts.virtual(facts.of(function, spec)),
+                (),
+                self._node_uuid,
+                host,
+            )
         parents = _parents(function, host)
         if spec.shapes:
             return self._shaped(function, spec, parents, host)

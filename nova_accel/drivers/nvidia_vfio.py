@@ -87,7 +87,9 @@ class NvidiaVfioDriver(base.Driver):
         if spec.shapes:
             return card_shapes.device(
                 facts.virtual(facts.of(function, spec, 'VGPU')),
-                nvidia_shapes.handles(
+                ()
+                if card_shapes.is_undivided(function, spec)
+                else nvidia_shapes.handles(
                     function, spec.shapes, self._node_uuid, self._told
                 ),
                 self._node_uuid,

@@ -135,13 +135,16 @@ class VirtualFunctions:
                 is not None
             ):
                 continue
+            is_in_use = str(function.address) in in_use
             try:
-                if str(function.address) in in_use:
-                    raise exceptions.DeviceError('a guest has it')
                 if spec is not None and spec.shapes:
-                    whole_card.take_back(self._sysfs, function.address)
-                else:
-                    self._make(function, wanted)
+                    # A guest may have it as a whole.
+                    if not is_in_use:
+                        whole_card.take_back(self._sysfs, function.address)
+                    continue
+                if is_in_use:
+                    raise exceptions.DeviceError('a guest has it')
+                self._make(function, wanted)
             except exceptions.DeviceError as error:
                 LOG.error(
                     '%d virtual functions of %s could not be made: %s%s',

@@ -167,7 +167,7 @@ class Cloud(fixtures.Fixture):
                 fakelibvirt.Connection(
                     'qemu:///system',
                     hostname=name,
-                    pci_info=devices.pci_info(gpus=1, fpgas=2, qats=0),
+                    pci_info=self.hardware(name),
                 ),
             )
             for name, uuid in _NODES.items()
@@ -178,6 +178,10 @@ class Cloud(fixtures.Fixture):
         self.effects = self.useFixture(
             effects.Effects(self._api, engine.manager().writer.get_engine())
         )
+
+    def hardware(self, _host: str) -> fakelibvirt.HostPCIDevicesInfo:
+        """The PCI functions of a host."""
+        return devices.pci_info(gpus=1, fpgas=2, qats=0)
 
     def restart_and_reconcile(self) -> None:
         """Every nova-compute starts once, and its worker runs once."""

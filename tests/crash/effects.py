@@ -28,7 +28,10 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import mdev
+from nova_accel.drivers import nvidia_vfio
 from nova_accel.host import fabric_manager
+from nova_accel.host import mig
+from nova_accel.host import vfio_vgpu
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api as api_fixture
 from nova_accel.testing import fake_fpga
@@ -110,8 +113,17 @@ _KINDS = (
         (
             (fake_fpga.FakeFpgaDriver, ('plug', 'unplug')),
             (mdev.MdevDriver, ('plug', 'unplug')),
+            (nvidia_vfio.NvidiaVfioDriver, ('plug', 'unplug')),
         ),
         lambda: exceptions.DeviceError('the device is stuck'),
+    ),
+    _Kind(
+        'card',
+        (
+            (mig.MigCard, ('turn', 'create', 'destroy', 'set_functions')),
+            (vfio_vgpu.VfioVgpu, ('set_type',)),
+        ),
+        lambda: exceptions.DeviceError('the card is stuck'),
     ),
     _Kind(
         'fabric',

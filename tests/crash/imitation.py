@@ -44,8 +44,8 @@ Host = imitated_host.Host
 Instance = imitated_host.Instance
 
 
-#: The shape of :class:`crash.shapes_cloud.ShapesCloud`.
-SHAPE = 'vgpu:GRID M60-0B'
+#: The shapes of the clouds of :mod:`crash.shapes_cloud`.
+SHAPES = ('vgpu:GRID M60-0B', 'whole', 'mig:3g.40gb')
 
 
 class Flavor(types.SimpleNamespace):
@@ -71,8 +71,9 @@ def _is_compat(instance: Instance) -> bool:
 def group_of(resource_class: str) -> dict[str, str]:
     """The group of a device profile that asks for one unit."""
     group = {f'resources:{resource_class}': '1'}
-    if naming.is_shape_class(resource_class):
-        group['accel:shape'] = SHAPE
+    for shape in SHAPES:
+        if resource_class == naming.shape_class(shape):
+            group['accel:shape'] = shape
     return group
 
 

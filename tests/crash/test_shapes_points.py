@@ -38,9 +38,31 @@ class TestShapesPoints(test_points.PointsTestCase):
     cloud = shapes_cloud.ShapesCloud
 
 
-for _name in OPERATIONS:
-    setattr(
-        TestShapesPoints,
-        f'test_{_name}',
-        lambda self, name=_name: self.check(name),
-    )
+class TestInstancePoints(test_points.PointsTestCase):
+    """Each step of the card, too."""
+
+    cloud = shapes_cloud.InstanceCloud
+
+
+class TestWholePoints(test_points.PointsTestCase):
+    """Each step of the card, which has no second unit of the shape."""
+
+    cloud = shapes_cloud.WholeCloud
+
+
+for _class, _names in (
+    (TestShapesPoints, OPERATIONS),
+    (TestInstancePoints, OPERATIONS),
+    (
+        TestWholePoints,
+        [
+            name
+            for name in OPERATIONS
+            if name not in ('replace', 'resize_to_fewer_devices')
+        ],
+    ),
+):
+    for _name in _names:
+        setattr(
+            _class, f'test_{_name}', lambda self, name=_name: self.check(name)
+        )

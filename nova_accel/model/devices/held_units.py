@@ -36,27 +36,19 @@ def keep(
     """A device that its driver refuses now, as it was at the last look.
 
     No one can get the units of it that are free. So it is faulty if it has
-    any. A card that a guest has as a whole has none, and no virtual functions,
-    which are made again for the next guest.
+    any.
 
     :param held: the uuids of the attach handles that instances hold
     :param is_there: whether the host still has the functions of a unit; one
-        that is gone is left out, unless others exclude it
+        that is gone is left out
     :param reason: why the driver refuses it
     :returns: None if no instance holds any of it
     """
-    not_free = held | set(last.excluded(held))
-    excluded = not_free - held
     found = dataclasses.replace(
         last,
         deployables=tuple(
             dataclasses.replace(
-                each,
-                handles=tuple(
-                    handle
-                    for handle in each.handles
-                    if handle.uuid in excluded or is_there(handle)
-                ),
+                each, handles=tuple(filter(is_there, each.handles))
             )
             for each in last.deployables
         ),
@@ -65,7 +57,7 @@ def keep(
     if uuids.isdisjoint(held):
         return None
     return dataclasses.replace(
-        found, fault=found.fault or (None if uuids <= not_free else reason)
+        found, fault=found.fault or (None if uuids <= held else reason)
     )
 
 
@@ -77,7 +69,9 @@ def completed(
 ) -> hardware.Device:
     """A device with the held units that its driver leaves out now.
 
-    A unit is not added if the driver offers a part of it otherwise.
+    A unit is not added if the driver offers a part of it otherwise. A card
+    that a guest has as a whole also keeps the units that this one excludes,
+    whose functions are not there meanwhile.
 
     :param last: the device as it was at the last look
     :param held: as for :func:`keep`
@@ -89,6 +83,7 @@ def completed(
         for handle in found.handles
         for name in (handle.uuid, *handle.parts)
     }
+    excluded = set(last.excluded(held))
     missing = {
         each.name: handles
         for each in last.deployables
@@ -96,9 +91,11 @@ def completed(
             handles := tuple(
                 handle
                 for handle in each.handles
-                if handle.uuid in held
-                and offered.isdisjoint((handle.uuid, *handle.parts))
-                and is_there(handle)
+                if offered.isdisjoint((handle.uuid, *handle.parts))
+                and (
+                    handle.uuid in excluded
+                    or (handle.uuid in held and is_there(handle))
+                )
             )
         )
     }

@@ -22,6 +22,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.devices import held_units
 from nova_accel.model.devices import programmable
+from unit.model import slices
 
 UNITS = 6
 
@@ -122,6 +123,46 @@ class TestAnyDevice(testtools.TestCase):
             )
         if not held:
             self.assertEqual(found, completed)
+
+
+class TestWholeCard(testtools.TestCase):
+    """A card without the functions that it needs for its other shapes."""
+
+    def test_what_a_guest_excludes_stays(self):
+        whole, half, other = (
+            dataclasses.replace(a_handle(number), slice=slice_)
+            for number, slice_ in enumerate(
+                (
+                    slices.WHOLE,
+                    slices.eighths('mig:3g.40gb', 0, 4),
+                    slices.eighths('mig:3g.40gb', 4, 4),
+                )
+            )
+        )
+        card = a_device(whole=[], mig=[])
+        last, found = (
+            dataclasses.replace(
+                card,
+                deployables=tuple(
+                    dataclasses.replace(each, handles=tuple(handles))
+                    for each, handles in zip(
+                        card.deployables, ([whole], parts), strict=True
+                    )
+                    if handles
+                ),
+            )
+            for parts in ([half, other], [])
+        )
+
+        def completed(*held):
+            return held_units.completed(
+                found, last, {each.uuid for each in held}, lambda _each: False
+            )
+
+        self.assertEqual(last.deployables, completed(whole).deployables)
+        self.assertEqual(found, completed())
+        # A part that is gone stays gone.
+        self.assertEqual([whole.uuid], uuids(completed(half)))
 
 
 class TestCompleted(testtools.TestCase):

@@ -334,12 +334,12 @@ class TestCardOfManyShapes(test_discovery.EmptyHostTestCase):
         self.holds = set(list(known['mig:3g.40gb'])[:1])
         self.assertEqual(known, self.look())
 
-    def test_it_is_nobodys(self):
-        """A card without functions cannot be divided."""
-        self.look()
-        self.moment(False, 'nvidia')
-        found = self.discover(self.line)
-        self.assert_refused(found, 'need 7 virtual functions, and it has 0')
+    def test_no_one_knows_what_else_it_can_be(self):
+        """It was taken as soon as it was there, or is nobody's."""
+        for self.holds, driver in (({'a handle'}, 'vfio-pci'), ({}, 'nvidia')):
+            self.moment(False, driver)
+            self.restart()
+            self.assertEqual(['whole'], list(self.look()))
 
 
 class TestParts(HandOverTestCase):

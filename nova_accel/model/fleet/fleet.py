@@ -16,6 +16,8 @@
 One function joins what the sources say. It reads nothing itself.
 """
 
+import collections
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 from typing import NamedTuple
@@ -102,9 +104,7 @@ def join(
     :param placement: None if Placement was not asked
     """
     hosts = {host.name: host for host in ours.hosts}
-    units: dict[str, list[fleet_sources.FleetUnit]] = {}
-    for unit in ours.units:
-        units.setdefault(unit.device_uuid, []).append(unit)
+    units = by_device(ours.units)
     rows = []
     for device in sorted(
         ours.devices, key=lambda device: (device.hostname, device.name)
@@ -113,7 +113,7 @@ def join(
             device.hostname, device.hostname, is_silent=True
         )
         rows += [
-            _row(device, unit, host, nova.servers)
+            _row(device, unit, units[device.uuid], host, nova.servers)
             for unit in sorted(units.get(device.uuid, ()), key=_place)
         ] or [_bare(device, host)]
     return Fleet(
@@ -125,6 +125,16 @@ def join(
     )
 
 
+def by_device(
+    units: Iterable[fleet_sources.FleetUnit],
+) -> dict[str, list[fleet_sources.FleetUnit]]:
+    """The uuid of a device -> its units."""
+    found: dict[str, list[fleet_sources.FleetUnit]] = {}
+    for unit in units:
+        found.setdefault(unit.device_uuid, []).append(unit)
+    return found
+
+
 def _place(unit: fleet_sources.FleetUnit) -> tuple[str, str, str]:
     return unit.part, unit.address, unit.uuid
 
@@ -132,10 +142,11 @@ def _place(unit: fleet_sources.FleetUnit) -> tuple[str, str, str]:
 def _row(
     device: fleet_sources.FleetDevice,
     unit: fleet_sources.FleetUnit,
+    of_device: Iterable[fleet_sources.FleetUnit],
     host: fleet_sources.FleetHost,
     servers: Mapping[str, fleet_sources.FleetServer],
 ) -> FleetRow:
-    state, why = state_of(unit.condition, unit.arq is not None, host)
+    state, why = state_of_unit(unit, of_device, host)
     server = None
     if unit.arq is not None and unit.arq.instance_uuid is not None:
         server = servers.get(unit.arq.instance_uuid)
@@ -147,6 +158,28 @@ def _row(
 def word_of(state: unit_state.UnitState) -> str:
     """The word of a state in the fleet."""
     return unit_state.MEANINGS[state].shown
+
+
+def state_of_unit(
+    unit: fleet_sources.FleetUnit,
+    of_device: Iterable[fleet_sources.FleetUnit],
+    host: fleet_sources.FleetHost,
+) -> tuple[unit_state.UnitState, str]:
+    """As :func:`state_of`; if others exclude the unit, the shapes of these.
+
+    :param of_device: all units of its device
+    """
+    state, why = state_of(unit.condition, unit.arq is not None, host)
+    taken = collections.Counter(
+        each.part
+        for each in (of_device if state is _State.EXCLUDED else ())
+        if each.arq is not None
+    )
+    if taken:
+        why = 'its card has ' + ', '.join(
+            f'{amount} {part}' for part, amount in sorted(taken.items())
+        )
+    return state, why
 
 
 def state_of(

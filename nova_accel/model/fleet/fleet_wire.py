@@ -50,12 +50,12 @@ def to_json(ours: fleet_sources.Ours) -> list[_Json]:
             found[device.hostname]['devices'].append(devices[device.uuid])
     hosts = {host.name: host for host in ours.hosts}
     of_device = {device.uuid: device for device in ours.devices}
-    for unit in ours.units:
-        if unit.device_uuid in devices:
-            hostname = of_device[unit.device_uuid].hostname
-            devices[unit.device_uuid]['units'].append(
-                _unit(unit, hosts[hostname])
-            )
+    for uuid, units in fleet.by_device(ours.units).items():
+        if uuid in devices:
+            host = hosts[of_device[uuid].hostname]
+            devices[uuid]['units'] = [
+                _unit(unit, units, host) for unit in units
+            ]
     for arq in ours.unheld:
         if arq.hostname is not None:
             found.setdefault(
@@ -98,9 +98,11 @@ def _device(device: fleet_sources.FleetDevice) -> _Json:
 
 
 def _unit(
-    unit: fleet_sources.FleetUnit, host: fleet_sources.FleetHost
+    unit: fleet_sources.FleetUnit,
+    of_device: Iterable[fleet_sources.FleetUnit],
+    host: fleet_sources.FleetHost,
 ) -> _Json:
-    state, why = fleet.state_of(unit.condition, unit.arq is not None, host)
+    state, why = fleet.state_of_unit(unit, of_device, host)
     return {
         'uuid': unit.uuid,
         'part': unit.part,

@@ -19,6 +19,7 @@ import testtools
 from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
+from nova_accel.model.fleet import fleet_wire
 from nova_accel.model.fleet import host_drain
 from nova_accel.model.units import unit_state
 from nova_accel.testing import simulated_fleet
@@ -49,6 +50,44 @@ class TestJoin(testtools.TestCase):
             row
             for row in self.join().rows
             if row.unit is not None and row.unit.uuid == unit.uuid
+        )
+
+    def test_what_excludes_a_unit(self) -> None:
+        """What its card is now; also in what is sent."""
+        held = next(
+            place
+            for place, unit in enumerate(self.simulated.units)
+            if unit.arq is not None
+        )
+        taken = self.simulated.units[held]._replace(part='mig:3g.40gb')
+        excluded = taken._replace(
+            uuid='excluded',
+            part='whole',
+            arq=None,
+            condition=unit_state.Condition(has_room=False),
+        )
+        self.simulated.units[held : held + 1] = [
+            taken,
+            taken._replace(uuid='another'),
+            excluded,
+        ]
+        why = 'its card has 2 mig:3g.40gb'
+        self.assertIn(
+            ('excluded', 'excluded', why),
+            [
+                (row.unit.uuid, row.state, row.why)
+                for row in self.join().rows
+                if row.unit is not None
+            ],
+        )
+        self.assertIn(
+            why,
+            [
+                unit['why']
+                for host in fleet_wire.to_json(self.simulated.ours)
+                for device in host['devices']
+                for unit in device['units']
+            ],
         )
 
     def test_each_unit_has_a_row(self) -> None:
@@ -101,9 +140,8 @@ class TestJoin(testtools.TestCase):
             row = self.row_of(is_held, **condition)
             self.assertEqual((state, is_alarm), (row.state, row.is_alarm))
         self.assertEqual('hot', self.row_of(False, fault='hot').why)
-        self.assertEqual(
-            'other units of its card leave no room for it',
-            self.row_of(False, has_room=False).why,
+        self.assertIn(
+            'its card has 1 ', self.row_of(False, has_room=False).why
         )
         self.assertEqual(
             'disabled by an administrator',

@@ -18,6 +18,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.drivers import card_shapes
 from nova_accel.drivers import facts
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
 from nova_accel.model import card_slice
@@ -137,7 +138,9 @@ class TestDevice(testtools.TestCase):
             )
         ]
         alone = dataclasses.replace(plain[0], uuid='alone', slice=None)
-        device = card_shapes.device(known, [*plain, alone])
+        device = card_shapes.device(
+            known, [*plain, alone], 'a node', libvirt_devices.HostDevices({})
+        )
         halves, quarters = device.deployables
         self.assertEqual(
             ['vgpu:NVIDIA A40-24Q', 'vgpu:NVIDIA A40-12Q'],

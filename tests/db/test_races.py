@@ -16,10 +16,12 @@ from collections.abc import Callable
 from concurrent import futures
 import dataclasses
 import os
+import tempfile
 import threading
 from typing import Any
 
 import fixtures
+from oslo_concurrency import lockutils
 from oslo_utils import uuidutils
 import testscenarios
 
@@ -265,6 +267,12 @@ class TestCrowd(RaceTestCase):
     scenarios = database.SCENARIOS
 
     def setUp(self) -> None:
+        # Two crowds at a time have more connections than PostgreSQL allows.
+        crowd = lockutils.external_lock(
+            'nova_accel-crowd', lock_path=tempfile.gettempdir()
+        )
+        crowd.acquire()
+        self.addCleanup(crowd.release)
         # It costs more to connect than to bind. As many as a pool may have
         # for a while stay from round to round.
         group = 'nova_accel_database'

@@ -10,14 +10,61 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``openstack accelerator device profile explain``."""
+"""``openstack accelerator device profile`` ``availability``, ``explain``."""
 
+import argparse
 from collections.abc import Iterable
 from collections.abc import Iterator
 from urllib import parse
 
 from nova_accel.osc import accelerator_calls
 from nova_accel.overview import explaining
+from nova_accel.overview import printing
+
+
+class Availability(printing.Lister):
+    """Show how many servers with a device profile could start now.
+
+    Only their accelerators are counted. Administrators see exact numbers, and
+    on which hosts. Others see about how many within the quota of their
+    project.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'profile',
+            metavar='<profile>',
+            help='the name or uuid of the device profile',
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+        found = accelerator_calls.call(
+            accelerator_calls.client_of(self.app),
+            'GET',
+            f'/device_profiles/{parse.quote(parsed_args.profile, "")}'
+            '/availability',
+        )['availability']
+        least, most = found['min_servers'], found['max_servers']
+        total = (
+            f'{least} or more'
+            if most is None
+            else f'{least}'
+            if least == most
+            else f'{least} to {most}'
+        )
+        if found['is_limited_by_quota']:
+            total += ', as the quota says'
+        return ('Host', 'Servers'), [
+            *(
+                (each['hostname'], str(each['servers']))
+                for each in found.get('hosts', ())
+            ),
+            ('all', total),
+        ]
 
 
 class Explain(explaining.Explain):

@@ -289,6 +289,34 @@ class TestWhole(base.AcceleratorTestCase):
             for provider in self.accelerator_providers(HOST)
         ]
 
+    def test_as_many_start_as_availability_says(self):
+        self.accelerator.microversion = '2.5'
+        self.assertEqual([2, 8, 4], self.availability())
+        instance = self.boot_shape('mig:3g.40gb')
+        self.assertEqual([1, 4, 3], self.availability())
+        servers = [instance, self.boot_shape('whole')]
+        self.assertEqual([0, 0, 1], self.availability())
+        servers.append(self.boot_shape('mig:3g.40gb'))
+        self.assertEqual([0, 0, 0], self.availability())
+        for shape in self.shapes:
+            servers.append(self.boot_shape(shape, expected_state='ERROR'))
+        self.delete(*servers)
+        self.assertEqual([2, 8, 4], self.availability())
+
+    def availability(self):
+        """How many servers of each shape could start."""
+        found = []
+        for name in range(len(self.shapes)):
+            told = self.accelerator.get(
+                f'/device_profiles/{name}/availability'
+            )['availability']
+            self.assertEqual(
+                told['min_servers'],
+                sum(host['servers'] for host in told['hosts']),
+            )
+            found.append(told['min_servers'])
+        return found
+
     def test_it_is_stopped_and_started(self):
         server = self.boot_shape('whole')
         server = self._stop_server(server)

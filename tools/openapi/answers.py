@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.handlers import attribute
+from nova_accel.api.handlers import availability
 from nova_accel.api.handlers import binding
 from nova_accel.api.handlers import bitstream
 from nova_accel.api.handlers import deployable
@@ -67,6 +68,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
         200: schemas.component('DeviceProfile')
     },
     device_profile.delete_device_profile: _NO_BODY,
+    availability.show_availability: {200: schemas.component('Availability')},
     profile_explanation.explain_device_profile: {
         200: schemas.component('Explanation')
     },

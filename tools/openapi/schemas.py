@@ -256,6 +256,24 @@ EXPLANATION = _fields(
     {'explain': _EXPLAINED, 'explain_links': _LINKS}, 'explain_links'
 )
 
+AVAILABILITY = one(
+    'availability',
+    _fields(
+        {
+            'device_profile_uuid': scalars.UUID,
+            'device_profile_name': _STRING,
+            'min_servers': _INTEGER,
+            'max_servers': {'type': ['integer', 'null']},
+            'is_limited_by_quota': {'type': 'boolean'},
+            'hosts': {
+                'type': 'array',
+                'items': _fields({'hostname': _STRING, 'servers': _INTEGER}),
+            },
+        },
+        'hosts',
+    ),
+)
+
 _HOLDER = _fields(
     {
         'uuid': scalars.UUID,
@@ -539,6 +557,7 @@ COMPONENTS: Mapping[str, Schema] = {
     'Deployable': DEPLOYABLE,
     'Programming': PROGRAMMING,
     'Attribute': ATTRIBUTE,
+    'Availability': AVAILABILITY,
     'Explanation': EXPLANATION,
     'TopologyHost': TOPOLOGY_HOST,
     'BoundAcceleratorRequest': BOUND_ARQ,

@@ -99,6 +99,28 @@ def counted(
     return bind(others)
 
 
+def left(
+    context: caller.Caller,
+    project_id: str,
+    resource_classes: Collection[str],
+) -> dict[str, int]:
+    """Resource class -> how many more units the project may have, if limited.
+
+    :raises ServiceUnavailable: it is not known
+    """
+    from keystoneauth1 import exceptions as ks_exc
+    from nova import exception
+
+    limits = _limits(project_id, resource_classes)
+    try:
+        used = _used(context, project_id) if limits else {}
+    except (exception.UsagesRetrievalFailed, ks_exc.ClientException) as fault:
+        raise exceptions.ServiceUnavailable(
+            f'Placement does not tell what project {project_id} has'
+        ) from fault
+    return {name: limit - used.get(name, 0) for name, limit in limits.items()}
+
+
 def _limits(
     project_id: str, resource_classes: Collection[str]
 ) -> dict[str, int]:
@@ -163,15 +185,27 @@ def _is_confirmed(
     """
     from keystoneauth1 import exceptions as ks_exc
     from nova import exception
-    from nova.scheduler.client import report
 
     try:
-        used = report.report_client_singleton().get_usages_counts_for_limits(
-            context.for_nova(), project_id
-        )
+        used = _used(context, project_id)
     except (exception.UsagesRetrievalFailed, ks_exc.ClientException):
         LOG.exception(
             'Placement does not tell what project %s has', project_id
         )
         return True
     return any(used.get(name, 0) > limit for name, limit in over.items())
+
+
+def _used(context: caller.Caller, project_id: str) -> Mapping[str, int]:
+    """Resource class -> how many units Placement has allocated to a project.
+
+    :raises UsagesRetrievalFailed, ClientException: it does not tell
+    """
+    from nova.scheduler.client import report
+
+    used: Mapping[str, int] = (
+        report.report_client_singleton().get_usages_counts_for_limits(
+            context.for_nova(), project_id
+        )
+    )
+    return used

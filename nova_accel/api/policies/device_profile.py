@@ -22,6 +22,8 @@ LIST = 'nova_accel:device_profile:list'
 SHOW = 'nova_accel:device_profile:show'
 CREATE = 'nova_accel:device_profile:create'
 EXPLAIN = 'nova_accel:device_profile:explain'
+SHOW_AVAILABILITY = 'nova_accel:device_profile:show_availability'
+SHOW_EXACT_AVAILABILITY = 'nova_accel:device_profile:show_exact_availability'
 UPDATE = 'nova_accel:device_profile:update'
 DELETE = 'nova_accel:device_profile:delete'
 
@@ -34,6 +36,17 @@ RULES = (
         personas.ADMIN,
         'Show which hosts could serve a device profile, and why '
         'others cannot.',
+    ),
+    rule.rule(
+        SHOW_AVAILABILITY,
+        personas.READER,
+        'Show about how many servers with a device profile could start now.',
+    ),
+    rule.rule(
+        SHOW_EXACT_AVAILABILITY,
+        personas.ADMIN,
+        'Show exactly how many servers with a device profile could start now, '
+        'and on which hosts.',
     ),
     rule.rule(
         UPDATE, personas.ADMIN, 'Change what a device profile asks for.'

@@ -12,6 +12,7 @@
 
 """``/device_profiles``."""
 
+from nova_accel.api.handlers import availability
 from nova_accel.api.handlers import device_profile
 from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.http import paging
@@ -61,6 +62,14 @@ ROUTES: route.Table = {
             device_profile.delete_device_profile,
             'Delete a device profile; or several, by names with commas',
             policies.DELETE,
+        ),
+    },
+    '/device_profiles/{uuid}/availability': {
+        'GET': route.Route(
+            availability.show_availability,
+            'Tell how many servers with a device profile could start now',
+            policies.SHOW_AVAILABILITY,
+            since='2.5',
         ),
     },
     '/device_profiles/{uuid}/explain': {

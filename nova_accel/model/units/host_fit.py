@@ -25,9 +25,13 @@ import dataclasses
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_links
+from nova_accel.model.units import known_pool
+from nova_accel.model.units import unit_choice
 
 #: (Provider, group) -> resource class -> units that suit the group.
 Room = Callable[[str, device_profile.Group], Mapping[str, int]]
+
+_Pools = Mapping[str, known_pool.KnownPool]
 
 
 @dataclasses.dataclass
@@ -44,6 +48,14 @@ class Fit:
         default_factory=dict
     )
     _used: set[str] = dataclasses.field(default_factory=set)
+    _chosen: list[tuple[str, device_profile.Group]] = dataclasses.field(
+        default_factory=list
+    )
+
+    @property
+    def chosen(self) -> Sequence[tuple[str, device_profile.Group]]:
+        """The provider of each group, after :meth:`serves` has said yes."""
+        return self._chosen
 
     def serves(
         self,
@@ -71,11 +83,12 @@ class Fit:
     ) -> bool:
         """Place the groups within one set that can join them."""
         size = link_division.amount(groups)
-        before = dict(self._taken), set(self._used)
+        before = dict(self._taken), set(self._used), list(self._chosen)
         for place in links.places(link, size):
             if self._place(groups, place.rp_uuids):
                 return True
             self._taken, self._used = dict(before[0]), set(before[1])
+            self._chosen = list(before[2])
         return False
 
     def _place(
@@ -107,4 +120,91 @@ class Fit:
         for name, amount in asked:
             key = rp_uuid, name
             self._taken[key] = self._taken.get(key, 0) + amount
+        self._chosen.append((rp_uuid, group))
         return True
+
+
+def count(
+    pools: _Pools,
+    groups: Sequence[device_profile.Group],
+    is_isolated: bool,
+    most: int,
+) -> int:
+    """How many servers a host can serve, one after the other.
+
+    Each takes what nova-scheduler and the host would choose. So there may be
+    more by another choice, and never fewer.
+
+    :param pools: of the host, by their providers
+    :param most: where counting ends
+    """
+    serve = (
+        _join if any(group.link is not None for group in groups) else _serve
+    )
+    for found in range(most):
+        left = serve(pools, groups, is_isolated)
+        if left is None:
+            return found
+        pools = left
+    return most
+
+
+def _serve(
+    pools: _Pools,
+    groups: Sequence[device_profile.Group],
+    is_isolated: bool,
+) -> _Pools | None:
+    """The pools that a server leaves which gets all groups; None if none does.
+
+    Each group gets the provider where it costs least.
+    """
+    left = dict(pools)
+    used: set[str] = set()
+    for group in groups:
+        costs = [
+            (cost, rp_uuid)
+            for rp_uuid, pool in left.items()
+            if rp_uuid not in used
+            and (cost := pool.cost(group, unit_choice.UnitPolicy.PACK))
+            is not None
+        ]
+        rp_uuid = min(costs)[1] if costs else None
+        after = None if rp_uuid is None else left[rp_uuid].after(group)
+        if rp_uuid is None or after is None:
+            return None
+        left[rp_uuid] = after
+        if is_isolated:
+            used.add(rp_uuid)
+    return left
+
+
+def _join(
+    pools: _Pools,
+    groups: Sequence[device_profile.Group],
+    is_isolated: bool,
+) -> _Pools | None:
+    """Like :func:`_serve`, for groups of which some are joined by links."""
+    fit = Fit(
+        tuple(pools),
+        lambda rp_uuid, group: pools[rp_uuid].room(group),
+        is_isolated,
+    )
+    if not fit.serves(groups, lambda: _links(pools)):
+        return None
+    left = dict(pools)
+    for rp_uuid, group in fit.chosen:
+        after = left[rp_uuid].after(group)
+        if after is None:
+            return None
+        left[rp_uuid] = after
+    return left
+
+
+def _links(pools: _Pools) -> host_links.HostLinks:
+    return host_links.HostLinks(
+        {
+            rp_uuid: pool.units
+            for rp_uuid, pool in pools.items()
+            if pool.linked_on is not None
+        }
+    )

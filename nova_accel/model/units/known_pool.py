@@ -12,6 +12,7 @@
 
 """A pool: the units of one provider, and what was found out about it."""
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -37,7 +38,15 @@ class KnownPool:
     here can never be an old one.
     """
 
-    __slots__ = ('_costs', '_demand', '_room', 'card', 'linked_on', 'units')
+    __slots__ = (
+        '_costs',
+        '_demand',
+        '_made_of',
+        '_room',
+        'card',
+        'linked_on',
+        'units',
+    )
 
     def __init__(
         self,
@@ -53,6 +62,7 @@ class KnownPool:
         """
         self.linked_on = linked_on
         units: Sequence[free_units.FreeUnits] = tuple(deployables)
+        self._made_of = units, claimed
         self.card = _card(units)
         if self.card is None:
             for resource_class, amount in claimed.items():
@@ -91,6 +101,35 @@ class KnownPool:
             self._costs.clear()
         self._costs[key] = cost
         return cost
+
+    def after(self, group: device_profile.Group) -> 'KnownPool | None':
+        """The pool when a server has got a group, as its host will choose.
+
+        :returns: None if it cannot serve the group
+        """
+        choice = unit_choice.choose(group, self.units, demand=self._demand)
+        if choice is None:
+            return None
+        units, claimed = self._made_of
+        if self.card is None:
+            units, claimed = (
+                tuple(
+                    dataclasses.replace(
+                        each,
+                        free=each.free
+                        - choice.units.get(each.deployable_uuid, 0),
+                    )
+                    for each in self.units
+                ),
+                {},
+            )
+        else:
+            if self.card.harm(group.resources, True) is None:
+                return None
+            claimed = collections.Counter(claimed) + collections.Counter(
+                group.resources
+            )
+        return KnownPool(units, claimed, self._demand, self.linked_on)
 
     def room(self, group: device_profile.Group) -> Mapping[str, int]:
         """Resource class -> how many free units suit a group."""

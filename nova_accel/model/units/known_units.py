@@ -42,6 +42,9 @@ from nova_accel.model.units import unit_claims
 #: For how many requests the host that could serve them is remembered.
 _REMEMBERED = 256
 
+#: Where the counting of servers ends.
+_MOST_SERVERS = 10**6
+
 #: A host or provider -> its deployables by their uuids.
 _Places = dict[str, dict[str, unit_changes.ChangedDeployable]]
 
@@ -276,6 +279,39 @@ class KnownUnits:
             self._host_serves(hostname, wanted, is_isolated)
             for hostname in hosts
         )
+
+    def count_servers(
+        self,
+        groups: Iterable[device_profile.Group],
+        is_isolated: bool = False,
+        most: int = _MOST_SERVERS,
+    ) -> dict[str, int]:
+        """Host -> how many servers could start there now.
+
+        :param is_isolated: as for :meth:`serves`
+        :param most: of all hosts, where counting ends
+        """
+        wanted = _sorted(groups)
+        found: dict[str, int] = {}
+        with self._lock:
+            for hostname in self._free.hosts(wanted):
+                if most <= 0:
+                    break
+                if hostname in self._silent:
+                    continue
+                here = host_fit.count(
+                    {
+                        rp_uuid: self._pool(rp_uuid)
+                        for rp_uuid in self._free.of_host(hostname)
+                    },
+                    wanted,
+                    is_isolated,
+                    most,
+                )
+                most -= here
+                if here:
+                    found[hostname] = here
+        return found
 
     def inventories(
         self, resource_classes: Collection[str]

@@ -132,6 +132,7 @@ class ExamplesTest(programming.ProgrammingTestCase):
             path,
             {'groups': [base.GROUP], 'description': 'any FPGA'},
         )
+        self._show('GET', f'{path}/availability')
         self._show('GET', f'{path}/explain')
 
     def _devices(self) -> None:

@@ -236,6 +236,7 @@ _PATHS = (
     '/programmings?{}={}',
     '/programmings?limit={}',
     '/programmings?marker={}',
+    '/device_profiles/{}/availability',
     '/device_profiles/{}/explain',
     '/programmings?project_id={}',
     '/devices?sort={}',

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
 from osc_lib import exceptions
 
 from nova_accel.cmd import explain
@@ -49,3 +50,44 @@ class TestExplain(base.CommandTestCase):
             'no/thing',
         )
         self.assertIn('404', str(error))
+
+
+class TestAvailability(base.CommandTestCase):
+    def servers(self, profile):
+        """The rows for a profile."""
+        return self.listed(device_profile.Availability, profile)[1]
+
+    def test_hosts_and_their_sum(self):
+        for number in range(2):
+            reports.SimulatedHost(f'compute-{number}', regions=(2,)).report()
+        device_profile_db.create('gold', [{'resources:FPGA': '1'}])
+        self.assertEqual(
+            [('compute-0', '2'), ('compute-1', '2'), ('all', '4')],
+            list(map(tuple, self.servers('gold'))),
+        )
+
+    def test_what_a_tenant_sees(self):
+        for *told, text in (
+            (0, 0, False, '0'),
+            (2, 4, False, '2 to 4'),
+            (10, None, False, '10 or more'),
+            (1, 1, True, '1, as the quota says'),
+        ):
+            answer = {
+                'availability': dict(
+                    zip(
+                        ('min_servers', 'max_servers', 'is_limited_by_quota'),
+                        told,
+                        strict=True,
+                    )
+                )
+            }
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    'nova_accel.osc.accelerator_calls.call',
+                    lambda *_arguments, answer=answer: answer,
+                )
+            )
+            self.assertEqual(
+                [('all', text)], list(map(tuple, self.servers('gold')))
+            )

@@ -10,21 +10,33 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import collections
+from collections.abc import Sequence
 import datetime
 import itertools
+import os
+import random
 import threading
 
 import fixtures
 from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import host_arqs
 from nova_accel.db.sql import engine
+from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import provider_allocation
+from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
 from nova_accel.scheduler import known_stock
 from nova_accel.testing import database
 from nova_accel.testing import reports
+from rig import quick_database
 
 CONF = conf.CONF
 
@@ -277,3 +289,106 @@ class TestCurrent(testtools.TestCase):
         engine.forget()
         self.assertIsNone(known_stock.KnownStock().current(0))
         self.assertIn('[nova_accel_database] connection', self.log.output)
+
+
+class TestCountServers(testtools.TestCase):
+    """What is counted, compared with what the database then gives."""
+
+    clouds = 500 if os.environ.get('HYPOTHESIS_PROFILE') == 'full' else 30
+
+    #: What a server asks for: a unit of a class or shape for each group.
+    PROFILES = (
+        ('FPGA',),
+        ('CUSTOM_QAT',),
+        ('CUSTOM_QAT', 'CUSTOM_QAT'),
+        ('FPGA', 'CUSTOM_QAT'),
+        (reports.WHOLE,),
+        (reports.HALF,),
+        (reports.EIGHTH,),
+        (reports.HALF, reports.EIGHTH),
+    )
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.useFixture(quick_database.QuickDatabase())
+        self.profiles: list[Sequence[device_profile.Group]] = []
+        for number, wanted in enumerate(self.PROFILES):
+            groups = [
+                {f'resources:{name}': '1'}
+                if name in ('FPGA', 'CUSTOM_QAT')
+                else {
+                    f'resources:{naming.shape_class(name)}': '1',
+                    'accel:shape': name,
+                }
+                for name in wanted
+            ]
+            self.profiles.append(device_profile.parse_groups(groups))
+            device_profile_db.create(str(number), groups)
+
+    def test_any_cloud(self) -> None:
+        for seed in range(self.clouds):
+            chance = random.Random(seed)
+            host = reports.SimulatedHost(
+                f'compute-{seed}',
+                regions=(chance.randint(1, 3),) * chance.randint(0, 2),
+                functions=chance.randint(0, 5),
+                cards=chance.randint(0, 3),
+            )
+            host.report()
+            for _server in range(chance.randint(0, 6)):
+                self.boot(host, chance.randrange(len(self.PROFILES)))
+            number = chance.randrange(len(self.PROFILES))
+            counted = self.known.count_servers(self.profiles[number]).get(
+                host.hostname, 0
+            )
+            started = 0
+            while self.boot(host, number):
+                started += 1
+            self.assertEqual(counted, started, (seed, number))
+
+    @property
+    def known(self) -> known_units.KnownUnits:
+        known = known_stock.current(known_stock.FRESH_S)
+        assert known is not None
+        return known
+
+    def boot(self, host: reports.SimulatedHost, number: int) -> bool:
+        """Whether a server gets what it asks for where it costs least."""
+        known, server = self.known, uuidutils.generate_uuid()
+        places: dict[str, collections.Counter[str]] = {}
+        for each in self.profiles[number]:
+            [name] = each.resources
+            costs = [
+                (cost, rp_uuid)
+                for rp_uuid in sorted(set(host.layout().rp_uuids.values()))
+                if (cost := known.cost(each, rp_uuid)) is not None
+            ]
+            if costs:
+                rp_uuid = min(costs)[1]
+                amounts = places.setdefault(rp_uuid, collections.Counter())
+                amounts[name] += 1
+                known.claim(server, rp_uuid, name, amounts[name], 0)
+        for rp_uuid, amounts in places.items():
+            for name in amounts:
+                known.claim(server, rp_uuid, name, 0, 0)
+        if sum(map(collections.Counter.total, places.values())) < len(
+            self.profiles[number]
+        ):
+            return False
+        host_arqs.acquire(
+            host_arqs.AcquireRequest(
+                instance_uuid=server,
+                hostname=host.hostname,
+                role='active',
+                attempt=1,
+                project_id='p',
+                device_profile_name=str(number),
+                allocations=tuple(
+                    provider_allocation.ProviderAllocation(
+                        rp_uuid, dict(amounts), frozenset()
+                    )
+                    for rp_uuid, amounts in places.items()
+                ),
+            )
+        )
+        return True

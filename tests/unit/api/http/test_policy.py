@@ -50,6 +50,12 @@ _CALLS = {
         'admin manager member reader service vouched',
     ),
     'create_profile': ('POST', '/device_profiles', _PROFILE, 'admin'),
+    'show_availability': (
+        'GET',
+        '/device_profiles/profile/availability',
+        None,
+        'admin manager member reader service vouched',
+    ),
     'explain_profile': (
         'GET',
         '/device_profiles/profile/explain',

@@ -15,6 +15,7 @@ import testtools
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import host_fit
+from nova_accel.model.units import known_pool
 from unit.model import boards
 
 
@@ -87,3 +88,30 @@ class TestFit(testtools.TestCase):
                 )
             )
         )
+
+
+class TestCount(testtools.TestCase):
+    """Servers on a board, one after the other."""
+
+    def count(self, *groups, used=(), most=99):
+        links = boards.links(used)
+        return host_fit.count(
+            {
+                rp_uuid: known_pool.KnownPool(units, {}, {}, 'the host')
+                for rp_uuid, units in links.pools.items()
+            },
+            groups,
+            False,
+            most,
+        )
+
+    def test_sets(self):
+        for amount, servers in ((2, 4), (4, 2), (8, 1)):
+            self.assertEqual(servers, self.count(*parts(amount)))
+        self.assertEqual(1, self.count(*parts(4), used={0}))
+        self.assertEqual(3, self.count(*parts(2), used={0}))
+        self.assertEqual(0, self.count(*parts(6)))
+
+    def test_no_more_than_asked_for(self):
+        self.assertEqual(3, self.count(*parts(1, None, size=1), most=3))
+        self.assertEqual(8, self.count(*parts(1, None, size=1)))

@@ -254,6 +254,21 @@ class TestReserve(KnownUnitsTestCase):
         self.assertTrue(self.reserve('a', self.WHOLE, instead=[self.HALF]))
         self.assertFalse(self.reserve('b', self.HALF))
 
+    def test_servers_on_a_card(self) -> None:
+        for (_card, name), amount in ((self.WHOLE, 1), (self.HALF, 2)):
+            self.assertEqual(
+                amount,
+                sum(
+                    self.known.count_servers(
+                        [group(resource_class=name)]
+                    ).values()
+                ),
+            )
+        self.assertTrue(self.reserve('a', self.HALF))
+        self.assertEqual(
+            {}, self.known.count_servers([group(resource_class='WHOLE')])
+        )
+
     def test_all_or_nothing(self) -> None:
         pool = 'rp-pool', 'FPGA'
         self.assertTrue(self.reserve('a', self.HALF))
@@ -279,6 +294,46 @@ class TestReserve(KnownUnitsTestCase):
 
     def test_an_unknown_provider(self) -> None:
         self.assertTrue(self.reserve('a', ('unknown', 'HALF')))
+
+
+class TestCountServers(KnownUnitsTestCase):
+    def test_each_takes_what_the_ones_before_left(self) -> None:
+        """Units with the trait go first to who needs it."""
+        self.apply(
+            is_all=True,
+            one=[
+                deployable(rp_uuid='pool', free=2, total=2),
+                deployable(
+                    uuid='b',
+                    rp_uuid='pool',
+                    free=3,
+                    total=3,
+                    traits=frozenset({'CUSTOM_A'}),
+                ),
+            ],
+            two=[deployable('two', 'c', free=1)],
+        )
+        for groups, expected in (
+            ([group()], {'one': 5, 'two': 1}),
+            ([group(2)], {'one': 2}),
+            ([group(1, 'CUSTOM_A')], {'one': 3}),
+            ([group(), group(1, 'CUSTOM_A')], {'one': 2}),
+            ([group(6)], {}),
+            ([group(resource_class='NO')], {}),
+        ):
+            self.assertEqual(expected, self.known.count_servers(groups))
+        self.assertEqual(
+            2, sum(self.known.count_servers([group()], most=2).values())
+        )
+        self.apply(silent=['one'])
+        self.assertEqual({'two': 1}, self.known.count_servers([group()]))
+
+    def test_it_claims_nothing(self) -> None:
+        self.apply(is_all=True, one=[deployable(free=2)])
+        for _time in range(2):
+            self.assertEqual({'one': 2}, self.known.count_servers([group()]))
+        self.known.claim('server', 'rp-a', 'FPGA', 1, 0)
+        self.assertEqual({'one': 1}, self.known.count_servers([group()]))
 
 
 class TestCost(KnownUnitsTestCase):

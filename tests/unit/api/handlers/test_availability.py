@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+from typing import Any
+
+import fixtures
+
+from nova_accel.scheduler import known_stock
+from unit.api import base
+
+_PATH = '/device_profiles/gold/availability'
+
+
+class AvailabilityTest(base.ApiTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.report_host(functions=10)
+        self.create_profile('gold', {'resources:FPGA': '1'})
+
+    def availability(
+        self, roles: str = base.READER, path: str = _PATH
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = self.ok(
+            'GET', path, version='2.5', roles=roles
+        )['availability']
+        return found
+
+    def ranges(self, *amounts: int) -> list[tuple[int, int | None]]:
+        """What a tenant learns if a server takes so many units."""
+        found = []
+        for amount in amounts:
+            name = f'of-{amount}'
+            self.create_profile(name, {'resources:FPGA': str(amount)})
+            told = self.availability(
+                path=f'/device_profiles/{name}/availability'
+            )
+            self.assertNotIn('hosts', told)
+            found.append((told['min_servers'], told['max_servers']))
+        return found
+
+    def test_a_tenant_learns_a_range(self) -> None:
+        self.assertEqual(
+            [(0, 0), (1, 1), (2, 4), (2, 4), (5, 9), (10, None)],
+            self.ranges(11, 10, 5, 3, 2, 1),
+        )
+
+    def test_an_administrator_learns_where(self) -> None:
+        told = self.availability(base.ADMIN)
+        self.assertEqual(
+            (10, 10, False, [{'hostname': base.HOSTNAME, 'servers': 10}]),
+            (
+                told['min_servers'],
+                told['max_servers'],
+                told['is_limited_by_quota'],
+                told['hosts'],
+            ),
+        )
+
+    def test_what_is_disabled_or_unknown_serves_no_one(self) -> None:
+        for device in self.ok('GET', '/devices', roles=base.ADMIN)['devices']:
+            self.ok(
+                'POST', f'/devices/{device["uuid"]}/disable', roles=base.ADMIN
+            )
+        self.assertEqual([], self.availability(base.ADMIN)['hosts'])
+        self.create_profile('typo', {'resources:CUSTOM_FPAG': '1'})
+        told = self.availability(path='/device_profiles/typo/availability')
+        self.assertEqual((0, 0), (told['min_servers'], told['max_servers']))
+
+    def test_within_the_quota(self) -> None:
+        left = {'FPGA': 3}
+        for name, value in (
+            ('are_on', lambda: True),
+            ('left', lambda _context, _project, _classes: left),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.api.handlers.project_limits.{name}', value
+                )
+            )
+        told = self.availability()
+        self.assertEqual(
+            (2, 4, True),
+            (
+                told['min_servers'],
+                told['max_servers'],
+                told['is_limited_by_quota'],
+            ),
+        )
+        left['FPGA'] = -1
+        self.assertEqual(0, self.availability(base.ADMIN)['max_servers'])
+        left.clear()
+        self.assertIsNone(self.availability()['max_servers'])
+
+    def test_the_database_is_away(self) -> None:
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.scheduler.known_stock.current',
+                lambda _age: None,
+            )
+        )
+        self.refused(503, 'GET', _PATH, version='2.5', roles=base.READER)
+
+    def test_one_statement(self) -> None:
+        self.availability()
+        reads = []
+        real = known_stock.free_units.read
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.scheduler.known_stock.free_units.read',
+                lambda since: reads.append(since) or real(since),
+            )
+        )
+        self.availability()
+        self.assertEqual(1, len(reads))
+        self.assertIsNotNone(reads[0])

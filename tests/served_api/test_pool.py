@@ -157,6 +157,7 @@ class TestPool(PoolTestCase):
         self.ok('GET', '/device_profiles')
         self.ok('GET', path)
         self.ok('PUT', path, {'groups': [group]})
+        self.ok('GET', f'{path}/availability')
         self.ok('GET', f'{path}/explain')
         return profile['uuid']
 

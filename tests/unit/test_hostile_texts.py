@@ -325,6 +325,10 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_device_holder_list': lambda command: listed(
                     command, '--long'
                 ),
+                # It shows hosts that a server could start on: none here.
+                'accelerator_device_profile_availability': lambda command: (
+                    self.assert_harmless(self.printed(command, self.profile))
+                ),
                 'accelerator_device_profile_explain': lambda command: listed(
                     command, self.profile
                 ),

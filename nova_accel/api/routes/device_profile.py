@@ -70,6 +70,7 @@ ROUTES: route.Table = {
             'Tell how many servers with a device profile could start now',
             policies.SHOW_AVAILABILITY,
             since='2.5',
+            further_rules=(policies.SHOW_EXACT_AVAILABILITY,),
         ),
     },
     '/device_profiles/{uuid}/explain': {

@@ -32,8 +32,8 @@ from nova_accel.db.sql import clock
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.db.sql import utc_datetime
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state
 

@@ -29,9 +29,9 @@ from nova_accel.host import attachable
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware

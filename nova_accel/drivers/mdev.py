@@ -13,7 +13,6 @@
 
 """Cards that make mediated devices on demand, mostly vGPUs."""
 
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
@@ -26,13 +25,13 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import card_shapes
 from nova_accel.drivers import facts
+from nova_accel.drivers import mdev_shapes
 from nova_accel.drivers import mdev_types
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
 from nova_accel.host import whole_card
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import hardware
@@ -70,7 +69,7 @@ class MdevDriver(base.Driver):
     same order.
 
     With ``shapes`` in its line, the card offers all units that it could make.
-    These exclude each other, see :mod:`nova_accel.model.card_slice`.
+    These exclude each other, see :mod:`nova_accel.model.cards.card_slice`.
 
     Held devices always come first, whatever their uuids are: a server that was
     taken over from another service has uuids of that service.
@@ -88,16 +87,9 @@ class MdevDriver(base.Driver):
         host: libvirt_devices.HostDevices,
     ) -> hardware.Device:
         _check_is_no_part(function, spec, host)
-        if card_shapes.is_undivided(function, spec):
-            return card_shapes.device(
-                facts.virtual(facts.of(function, spec)),
-                (),
-                self._node_uuid,
-                host,
-            )
-        parents = _parents(function, host)
         if spec.shapes:
-            return self._shaped(function, spec, parents, host)
+            return self._shaped(function, spec, host)
+        parents = _parents(function, host)
         about = mdev_types.MdevTypes(self._sysfs, parents)
         types = _types(about.ids, spec)
         known = facts.virtual(facts.of(function, spec))
@@ -133,14 +125,6 @@ class MdevDriver(base.Driver):
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         if card_shapes.is_whole(handle):
-            for mdev in self._node_devices.mdevs():
-                if str(handle.address) in (
-                    str(mdev.parent),
-                    self._sysfs.link(mdev.parent, 'physfn'),
-                ):
-                    raise exceptions.DeviceError(
-                        f'{handle.address} has the mediated device {mdev.uuid}'
-                    )
             whole_card.give(self._sysfs, handle.address)
             return
         if handle.mdev_type is None:
@@ -166,69 +150,19 @@ class MdevDriver(base.Driver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        parents: Sequence[pci_function.PciFunction],
         host: libvirt_devices.HostDevices,
     ) -> hardware.Device:
-        """The card with all units that it can make while it has no others.
-
-        It makes vGPUs of one type at a time.
-
-        :raises DeviceError: it makes none of the line's shapes.
-        """
-        about = mdev_types.MdevTypes(self._sysfs, parents)
-        types = {
-            name: (mdev_type, most)
-            for mdev_type in about.ids
-            if (most := about.most(mdev_type))
-            and (name := about.name(mdev_type))
-            and not card_shapes.is_on_instance(name)
-        }
-        device = card_shapes.device(
-            facts.virtual(facts.of(function, spec)),
-            [
-                dataclasses.replace(handle, slice=each)
-                for name in _chosen(spec.shapes, types)
-                for each, handle in zip(
-                    card_shapes.vgpu_slices(name, types[name][1]),
-                    self._all_handles(parents, *types[name]),
-                    # A card with fewer virtual functions makes fewer.
-                    strict=False,
-                )
-            ],
-            self._node_uuid,
-            host,
-        )
-        addresses = {parent.address for parent in parents}
-        ours = {handle.uuid for handle in device.handles}
-        for mdev in (*host.mdevs, *host.held_mdevs):
-            if mdev.parent in addresses and mdev.uuid not in ours:
-                raise exceptions.DeviceError(
-                    f'the mediated device {mdev.uuid} ({mdev.type}) is none '
-                    'of its shapes, and how much room it leaves is unknown: '
-                    'delete or migrate its server, or remove it'
-                )
-        return device
-
-    def _all_handles(
-        self,
-        parents: Sequence[pci_function.PciFunction],
-        mdev_type: str,
-        most: int,
-    ) -> list[attach_handle.AttachHandle]:
-        """The handles of all units of a type; a virtual function makes one."""
-        places = (
-            [(parents[0], number) for number in range(most)]
-            if parents[0].parent_address is None
-            else [(parent, 0) for parent in parents[:most]]
-        )
-        return [
-            attach_handle.AttachHandle(
-                self._uuid(parent, mdev_type, number),
-                parent.address,
-                mdev_type,
+        """The card with all units that it can make while it has no others."""
+        parts: list[attach_handle.AttachHandle] = []
+        if not card_shapes.is_undivided(function, spec):
+            parents = _parents(function, host)
+            about = mdev_types.MdevTypes(self._sysfs, parents)
+            parts = mdev_shapes.handles(
+                spec.shapes, parents, about, self._node_uuid
             )
-            for parent, number in places
-        ]
+            mdev_shapes.check_others(parents, parts, host)
+        known = facts.virtual(facts.of(function, spec))
+        return card_shapes.device(known, parts, self._node_uuid, host)
 
     def _units(
         self,
@@ -402,9 +336,7 @@ class MdevDriver(base.Driver):
     def _uuid(
         self, parent: pci_function.PciFunction, mdev_type: str, index: int
     ) -> str:
-        return naming.derived_uuid(
-            self._node_uuid, parent.name, mdev_type, str(index)
-        )
+        return mdev_types.unit_uuid(self._node_uuid, parent, mdev_type, index)
 
 
 def _parents(
@@ -455,20 +387,6 @@ def _divided(
             own + list(itertools.islice(left, max(0, units - len(own))))
         )
     return found
-
-
-def _chosen(shapes: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The names of the vGPU types of a line.
-
-    :raises DeviceError: the line has a shape that the card does not make.
-    """
-    for shape in shapes:
-        if shape.startswith(f'{card_slice.MIG}:'):
-            raise exceptions.DeviceError(
-                f'its "shapes" have "{shape}", which its mediated devices '
-                'cannot be: remove it'
-            )
-    return card_shapes.chosen(shapes, card_slice.VGPU, known)
 
 
 def _types(

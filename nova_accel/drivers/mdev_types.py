@@ -18,6 +18,7 @@ import re
 
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs_tree
+from nova_accel.model import naming
 
 # The description of NVIDIA's types states how many units a card makes if it
 # makes no other type.
@@ -70,3 +71,16 @@ class MdevTypes:
             text = self._sysfs.optional.read(parent.address, path)
             if text:
                 yield text
+
+
+def unit_uuid(
+    node_uuid: str,
+    parent: pci_function.PciFunction,
+    mdev_type: str,
+    index: int,
+) -> str:
+    """The uuid of a unit of a type, the same at each look.
+
+    :param index: of the units of the type that the function makes
+    """
+    return naming.derived_uuid(node_uuid, parent.name, mdev_type, str(index))

@@ -30,8 +30,8 @@ from nova_accel.host import mig
 from nova_accel.host import sysfs_tree
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 
 _INSTANCE = 'nvidia/gpu_instance_id'
 
@@ -44,8 +44,8 @@ _WITHIN_S = 30
 class Carver:
     """Carves the cards of one host.
 
-    Each step is found done if it is repeated. What was interrupted is gone on
-    with by :meth:`plug`, and undone by :meth:`unplug`.
+    Each step is found done if it is repeated. :meth:`plug` goes on with an
+    interrupted one, and :meth:`unplug` undoes it.
     """
 
     def __init__(self, sysfs: sysfs_tree.Sysfs) -> None:

@@ -31,9 +31,9 @@ from nova_accel.host import mig
 from nova_accel.host import nvidia_smi
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 
 # How long it takes until a card is asked again, which keeps guests from
 # starting meanwhile.
@@ -50,7 +50,7 @@ class _Unit(NamedTuple):
 
 
 class ToldFacts:
-    """What cards have told since nova-compute was started.
+    """Remembers the answers of cards since nova-compute was started.
 
     It does not change while their driver is loaded. So what was told once is
     good for as long as a card does not answer.
@@ -60,7 +60,7 @@ class ToldFacts:
         self._told: dict[tuple[object, ...], tuple[float, object]] = {}
 
     def ask(self, call: Callable[[], _T], *key: object) -> _T:
-        """What the call returns, or has returned not long ago."""
+        """Call it, unless it has returned something not long ago."""
         at, told = self._told.get(key, (None, None))
         if at is None or time.monotonic() - at > _LOOK_AGAIN_S:
             try:

@@ -12,10 +12,10 @@
 
 """The GPU instances of NVIDIA's cards in MIG mode.
 
-What ``nvidia-smi`` prints is documented by examples alone (NVIDIA's
-Multi-Instance GPU User Guide). A row that is not like them is an error,
-because the next step would change the card by it. All that changes the card is
-read again afterwards.
+Examples alone document the output of ``nvidia-smi`` (NVIDIA's Multi-Instance
+GPU User Guide). A row that is not like them is an error, because the next step
+would change the card by it. All that changes the card is read again
+afterwards.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,8 @@ from nova_accel import exceptions
 from nova_accel import privileged
 from nova_accel import reason
 from nova_accel.host import nvidia_smi
-from nova_accel.model import card_slice
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.privileged import mig
 from nova_accel.privileged import vendor_tool
 
@@ -70,7 +70,7 @@ class Profile(NamedTuple):
     number: int = -1
 
     def cut(self, start: int, slices: int) -> card_slice.CardSlice:
-        """What an instance takes of a card that has so many slices."""
+        """The slice of an instance on a card that has so many slices."""
         return card_slice.CardSlice(
             f'{card_slice.MIG}:{self.name}',
             card_slice.MIG,
@@ -150,7 +150,7 @@ class MigCard:
     def profiles(self) -> tuple[Profile, ...] | None:
         """The card's own profiles, None if it is not in MIG mode.
 
-        Those that differ from others only in their engines are left out.
+        Profiles that differ from others only in their engines are left out.
         """
         text = self._asked('listed', '-lgip', absent=_OFF)
         if text is None:
@@ -256,7 +256,7 @@ class MigCard:
         *arguments: object,
         absent: re.Pattern[str] | None = None,
     ) -> str | None:
-        """What the tool says, None if that is ``absent``."""
+        """The output of the tool, None if that is ``absent``."""
         call: Callable[..., tuple[int, str]] = getattr(mig, function)
         what = ' '.join(map(str, (function, self.address, *arguments)))
         try:

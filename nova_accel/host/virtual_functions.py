@@ -126,25 +126,26 @@ class VirtualFunctions:
         ):
             spec = device_spec.first_match(specs, function)
             wanted = None if spec is None else _number(function, spec)
+            is_in_use = str(function.address) in in_use
             # Discovery refuses and explains the other cases.
             if (
-                not wanted
+                spec is None
+                or not wanted
+                # A guest may have a card of many shapes as a whole.
+                or (is_in_use and spec.shapes)
                 or function.virtual_functions
                 or wanted > function.max_virtual_functions
                 or self._claims.on_functions([function.address], host)
                 is not None
             ):
                 continue
-            is_in_use = str(function.address) in in_use
             try:
-                if spec is not None and spec.shapes:
-                    # A guest may have it as a whole.
-                    if not is_in_use:
-                        whole_card.take_back(self._sysfs, function.address)
-                    continue
                 if is_in_use:
                     raise exceptions.DeviceError('a guest has it')
-                self._make(function, wanted)
+                if spec.shapes:
+                    whole_card.take_back(self._sysfs, function.address)
+                else:
+                    self._make(function, wanted)
             except exceptions.DeviceError as error:
                 LOG.error(
                     '%d virtual functions of %s could not be made: %s%s',

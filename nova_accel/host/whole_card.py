@@ -38,6 +38,12 @@ def give(sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress) -> None:
     use = host_use.HostUse(sysfs).reason(address)
     if use is not None:
         raise exceptions.DeviceError(use)
+    types = 'mdev_supported_types'
+    for name in sysfs.names(address, types):
+        for uuid in sysfs.names(address, f'{types}/{name}/devices'):
+            raise exceptions.DeviceError(
+                f'{address} has the mediated device {uuid}'
+            )
     card = mig.MigCard(address)
     with card.locked():
         # The guest's driver would find it in this mode.

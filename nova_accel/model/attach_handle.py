@@ -20,9 +20,9 @@ from typing import Any
 
 from nova_accel import exceptions
 from nova_accel.model import bounds
-from nova_accel.model import card_slice
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 
 _IDENTITY = re.compile(
     '(?P<ids>[0-9a-f]{4}:[0-9a-f]{4})'

@@ -43,7 +43,7 @@ OWNER_TRAIT = os_traits.OWNER_CYBORG
 FABRIC_TRAIT = f'{OWNERSHIP_TRAIT}_FABRIC'
 
 #: Placement counts by it what units of different shapes share: their card. A
-#: provider has :data:`nova_accel.model.card_slice.WHOLE_CARD` of it.
+#: provider has :data:`nova_accel.model.cards.card_slice.WHOLE_CARD` of it.
 CARD_SHARE = 'CUSTOM_CARD_SHARE'
 
 _SHAPE_PREFIX = 'CUSTOM_SHAPE_'

@@ -19,25 +19,15 @@ from urllib import parse
 
 from nova_accel.osc import accelerator_calls
 from nova_accel.overview import explaining
-from nova_accel.overview import printing
 
 
-class Availability(printing.Lister):
+class Availability(explaining.OfProfile):
     """Show how many servers with a device profile could start now.
 
     Only their accelerators are counted. Administrators see exact numbers, and
     on which hosts. Others see about how many within the quota of their
     project.
     """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'profile',
-            metavar='<profile>',
-            help='the name or uuid of the device profile',
-        )
-        return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace

@@ -31,7 +31,20 @@ COLUMNS = (
 Row = tuple[int, str, str, str, int, int, str]
 
 
-class Explain(printing.Lister):
+class OfProfile(printing.Lister):
+    """A command that takes a device profile."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'profile',
+            metavar='<profile>',
+            help='the name or uuid of the device profile',
+        )
+        return parser
+
+
+class Explain(OfProfile):
     """Show which hosts could serve a device profile, and why others cannot.
 
     The groups are counted from zero. The last column is empty for a resource
@@ -52,11 +65,6 @@ class Explain(printing.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'profile',
-            metavar='<profile>',
-            help='the name or uuid of the device profile',
-        )
         parser.add_argument(
             '--host',
             metavar='<hostname>',

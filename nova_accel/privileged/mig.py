@@ -77,9 +77,9 @@ def set_mode(address: str, is_on: int, timeout_s: float) -> tuple[int, str]:
     """
     card = _card(address)
     wanted = str(arguments.integer('is_on', is_on, 0, 1))
-    are_there = _has_functions(card)
+    _check_without_vgpus(card)
     told = _run(timeout_s, '-i', card, '-mig', wanted)
-    if told[0] != _IN_USE or not are_there:
+    if told[0] != _IN_USE or not any(_directory(card).glob('virtfn*')):
         return told
     removed = _run(timeout_s, '-d', card, program=SRIOV_MANAGE)
     if removed[0]:
@@ -98,9 +98,8 @@ def set_functions(
     :param are_there: 1 or 0
     """
     card = _card(address)
-    wanted = arguments.integer('are_there', are_there, 0, 1)
-    _has_functions(card)
-    option = '-e' if wanted else '-d'
+    option = '-e' if arguments.integer('are_there', are_there, 0, 1) else '-d'
+    _check_without_vgpus(card)
     return _run(timeout_s, option, card, program=SRIOV_MANAGE)
 
 
@@ -141,23 +140,23 @@ def _card(address: str) -> str:
     line = offered.check(SYSFS, name, 'nvidia')
     if not line.shapes:
         raise ValueError(f'address {name}: its line has no "shapes"')
-    if (SYSFS / 'bus/pci/devices' / name / 'physfn').is_symlink():
+    if (_directory(name) / 'physfn').is_symlink():
         raise ValueError(f'address {name}: it is a virtual function')
     return name
 
 
-def _has_functions(card: str) -> bool:
-    """Whether a card has virtual functions.
+def _directory(card: str) -> pathlib.Path:
+    return SYSFS / 'bus/pci/devices' / card
 
-    :raises ValueError: one has a vGPU.
-    """
-    directory = SYSFS / 'bus/pci/devices' / card
+
+def _check_without_vgpus(card: str) -> None:
+    """:raises ValueError: a virtual function of the card has a vGPU."""
+    directory = _directory(card)
     types = directory.glob('virtfn*/nvidia/current_vgpu_type')
     if any(path.read_text().strip() != '0' for path in types) or any(
         directory.glob('virtfn*/mdev_supported_types/*/devices/*')
     ):
         raise ValueError(f'address {card}: it has a vGPU')
-    return any(directory.glob('virtfn*'))
 
 
 def _number(name: str, value: int) -> str:

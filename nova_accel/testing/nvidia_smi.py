@@ -58,7 +58,6 @@ class NvidiaSmi(fixtures.Fixture):
 
     :ivar calls: the arguments of each call of the tool
     :ivar on_step: is called before and after each step that changes a card
-    :ivar on_change: is called with a card that may have changed
     :ivar text: replaces what the tool prints, if it is set
     """
 
@@ -71,9 +70,6 @@ class NvidiaSmi(fixtures.Fixture):
         }
         self.calls: list[tuple[str, ...]] = []
         self.on_step: Callable[[str], None] = lambda _step: None
-        self.on_change: Callable[[nvidia_cards.Card], None] = lambda _card: (
-            None
-        )
         self.text: Callable[[str], str] = lambda text: text
 
     def _setUp(self) -> None:
@@ -126,7 +122,6 @@ class NvidiaSmi(fixtures.Fixture):
                 link.symlink_to(f'../{function}')
             elif (self._directory / function).is_symlink():
                 self.sysfs.remove(function)
-        self.on_change(card)
 
     @property
     def _directory(self) -> pathlib.Path:

@@ -29,7 +29,6 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova_accel.host import pci_function
 from nova_accel.model import pci_address
 from nova_accel.testing import fake_sysfs
-from nova_accel.testing import nvidia_cards
 
 
 class NodeDevice(fakelibvirt.NodeDevice):
@@ -139,47 +138,6 @@ def sriov(
     for address in cards:
         sysfs.set(address, sriov_numvfs='0')
     sysfs.on_write['sriov_numvfs'] = make
-
-
-def divided(
-    info: fakelibvirt.HostPCIDevicesInfo,
-    sysfs: fake_sysfs.FakeSysfs,
-    address: str,
-    count: int,
-) -> nvidia_cards.Card:
-    """Add an H100 that can be divided, for the imitation of its tool.
-
-    :param count: how many virtual functions it has
-    """
-    card, *parts = virtual_functions(
-        function(address, '10de', '2330', max_virtual_functions=count),
-        count,
-        '2330',
-    )
-    add(info, card, *parts)
-    for each in (card, *parts):
-        sysfs.identify(each.address, '10de', '2330')
-    return nvidia_cards.Card(address, [str(each.address) for each in parts])
-
-
-def follow(
-    info: fakelibvirt.HostPCIDevicesInfo, changed: nvidia_cards.Card
-) -> None:
-    """Have libvirt list the virtual functions that a card has now."""
-    address = pci_address.PciAddress.parse(changed.address)
-    if address.node_device not in info.devices:
-        return
-    card, *parts = virtual_functions(
-        pci_function.parse_pci(info.devices[address.node_device].XMLDesc(0)),
-        len(changed.functions),
-        '2330',
-    )
-    if changed.are_functions:
-        add(info, card, *parts)
-        return
-    add(info, dataclasses.replace(card, virtual_functions=()))
-    for each in parts:
-        info.devices.pop(each.name, None)
 
 
 def xml(function: pci_function.PciFunction) -> str:

@@ -21,12 +21,12 @@ from typing import Any
 from nova_accel.db import cleaning_results
 from nova_accel.db import host
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_contract
 from nova_accel.model import host_orders
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.providers import provider_layout

@@ -19,12 +19,11 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from crash import cloud
 from crash import imitation
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.testing import devices
+from nova_accel.testing import divided_cards
 from nova_accel.testing import fake_sysfs
-from nova_accel.testing import nvidia_smi
-from nova_accel.testing import pci_functions
 
 _VGPU, _WHOLE, _INSTANCE = imitation.SHAPES
 
@@ -105,17 +104,13 @@ class WholeCloud(ShapesCloud):
             host: devices.pci_info(gpus=0, fpgas=2, qats=0, bus=0x82)
             for host in _DIVIDED
         }
-        self._cards = [
-            pci_functions.divided(info, self.sysfs, _DIVIDED[host], 8)
-            for host, info in self._infos.items()
-        ]
-        tool = self.useFixture(nvidia_smi.NvidiaSmi(self.sysfs, self._cards))
-
-        def follow(card: Any) -> None:
-            for info in self._infos.values():
-                pci_functions.follow(info, card)
-
-        tool.on_change = follow
+        self._cards = self.useFixture(
+            divided_cards.DividedCards(
+                self.sysfs,
+                {_DIVIDED[host]: info for host, info in self._infos.items()},
+                8,
+            )
+        ).cards.values()
 
     def hardware(self, host: str) -> fakelibvirt.HostPCIDevicesInfo:
         return self._infos[host]

@@ -12,7 +12,6 @@
 
 """Cards of many shapes: vGPUs of one size or another, as servers need."""
 
-import functools
 import itertools
 import json
 import random
@@ -21,12 +20,11 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import base
 from functional import test_crowd
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.testing import devices
-from nova_accel.testing import nvidia_smi
-from nova_accel.testing import pci_functions
+from nova_accel.testing import divided_cards
 
 HOST = 'host1'
 
@@ -206,20 +204,16 @@ class TestWhole(base.AcceleratorTestCase):
 
     hosts = ()
     shapes = ('whole', 'vgpu:NVIDIA H100-20C', 'mig:3g.40gb')
-    count = 2
+    addresses = ('0000:81:00.0', '0000:82:00.0')
 
     def setUp(self):
         super().setUp()
         info = devices.pci_info(gpus=0, fpgas=0, qats=0)
-        self.cards = {
-            address: pci_functions.divided(info, self.sysfs, address, 16)
-            for number in range(self.count)
-            for address in [f'0000:{0x81 + number:02x}:00.0']
-        }
-        self.tool = self.useFixture(
-            nvidia_smi.NvidiaSmi(self.sysfs, self.cards.values())
-        )
-        self.tool.on_change = functools.partial(pci_functions.follow, info)
+        self.cards = self.useFixture(
+            divided_cards.DividedCards(
+                self.sysfs, dict.fromkeys(self.addresses, info), 16
+            )
+        ).cards
         spec = {
             'vendor_id': '10de',
             'driver': 'nvidia_vfio',

@@ -312,6 +312,20 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 connection.scalar(sa.select(schema.DEVICE_PROFILES.c.uuid))
             )
 
+    def _availability(self, command: type[Any]) -> None:
+        """No device of a poisoned database is of a class that exists."""
+        told = {
+            'min_servers': 1,
+            'max_servers': 1,
+            'is_limited_by_quota': False,
+            'hosts': [{'hostname': _SAID, 'servers': 1}],
+        }
+        with fixtures.MonkeyPatch(
+            'nova_accel.osc.accelerator_calls.call',
+            lambda *_arguments: {'availability': told},
+        ):
+            self.assert_list_harmless(command, 'gold')
+
     def test_every_command(self) -> None:
         listed = self.assert_list_harmless
 
@@ -325,10 +339,7 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_device_holder_list': lambda command: listed(
                     command, '--long'
                 ),
-                # It shows hosts that a server could start on: none here.
-                'accelerator_device_profile_availability': lambda command: (
-                    self.assert_harmless(self.printed(command, self.profile))
-                ),
+                'accelerator_device_profile_availability': self._availability,
                 'accelerator_device_profile_explain': lambda command: listed(
                     command, self.profile
                 ),

@@ -16,6 +16,7 @@ A tenant learns a range, because an exact number would tell what others have.
 """
 
 from collections.abc import Sequence
+import math
 from typing import Any
 
 import webob
@@ -23,10 +24,12 @@ import webob
 from nova_accel import exceptions
 from nova_accel.api.handlers import device_profile as device_profile_handler
 from nova_accel.api.handlers import project_limits
+from nova_accel.api.http import caller
 from nova_accel.api.http import policy
 from nova_accel.api.http import request
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import quota
 from nova_accel.scheduler import known_stock
 
 #: The ranges that tenants learn; the last one has no end.
@@ -48,16 +51,12 @@ def show_availability(req: webob.Request) -> webob.Response:
         )
     is_exact = policy.allows(context, policies.SHOW_EXACT_AVAILABILITY)
     hosts = known.count_servers(
-        groups, *(() if is_exact else (False, _RANGES[-1][0]))
+        groups, math.inf if is_exact else _RANGES[-1][0]
     )
     found = sum(hosts.values())
     allowed = _allowed(context, groups)
     servers = found if allowed is None else min(found, allowed)
-    least, most = (
-        (servers, servers)
-        if is_exact
-        else next(each for each in reversed(_RANGES) if each[0] <= servers)
-    )
+    least, most = (servers, servers) if is_exact else _range(servers)
     told: dict[str, Any] = {
         'device_profile_uuid': profile['uuid'],
         'device_profile_name': profile['name'],
@@ -73,8 +72,13 @@ def show_availability(req: webob.Request) -> webob.Response:
     return webob.Response(json_body={'availability': told})
 
 
+def _range(servers: int) -> tuple[int, int | None]:
+    """What a tenant learns of a number."""
+    return next(each for each in reversed(_RANGES) if each[0] <= servers)
+
+
 def _allowed(
-    context: Any, groups: Sequence[device_profile.Group]
+    context: caller.Caller, groups: Sequence[device_profile.Group]
 ) -> int | None:
     """The servers that the quota of the caller's project leaves room for.
 
@@ -82,11 +86,7 @@ def _allowed(
     """
     if context.project_id is None or not project_limits.are_on():
         return None
-    wanted: dict[str, int] = {}
-    for group in groups:
-        for name, amount in group.resources.items():
-            wanted[name] = wanted.get(name, 0) + amount
-    left = project_limits.left(context, context.project_id, wanted)
-    return min(
-        (max(0, left[name]) // wanted[name] for name in left), default=None
+    names = {name for group in groups for name in group.resources}
+    return quota.servers(
+        project_limits.left(context, context.project_id, names), groups
     )

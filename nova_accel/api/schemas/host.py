@@ -15,10 +15,10 @@
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
-from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_contract
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 
 _PCI_ADDRESS = {'type': 'string', 'pattern': bounds.PCI_ADDRESS}
 

@@ -24,9 +24,9 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import schema
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import shared_card
 from nova_accel.model.units import handle_stock
-from nova_accel.model.units import shared_card
 
 _HANDLES = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES

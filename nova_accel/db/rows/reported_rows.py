@@ -20,8 +20,8 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db.sql import schema
-from nova_accel.model import card_slice
 from nova_accel.model import decoding
+from nova_accel.model.cards import card_slice
 
 #: The rows of one table by their uuid.
 Rows = dict[str, dict[str, Any]]
@@ -126,7 +126,7 @@ def _slice(
 ) -> dict[str, Any]:
     """The columns of the slice of a card that a handle takes.
 
-    :param value: as :meth:`nova_accel.model.card_slice.CardSlice.to_dict`
+    :param value: as :meth:`.card_slice.CardSlice.to_dict`
     :raises InvalidRequest: no card has such a slice; names the device
     """
     if value is None:

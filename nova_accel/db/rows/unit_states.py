@@ -30,7 +30,7 @@ _State = unit_state.UnitState
 
 _OTHERS = schema.ATTACH_HANDLES.alias('others')
 
-# The rule of :meth:`nova_accel.model.card_slice.CardSlice.excludes`. A handle
+# The rule of ``CardSlice.excludes`` (``model/cards/card_slice.py``). A handle
 # that shares no card costs no look at others.
 _HAS_ROOM = sa.or_(
     _HANDLES.c.card_uuid.is_(None),

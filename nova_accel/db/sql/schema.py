@@ -221,7 +221,7 @@ ATTACH_HANDLES = _table(
     # The identity of its device, None if no report has said it yet.
     sa.Column('identity', sa.String(255)),
     # The device whose units exclude each other, and the slice of it that this
-    # one takes, see model/card_slice.py; None for any other handle.
+    # one takes, see model/cards/card_slice.py; None for any other handle.
     sa.Column('card_uuid', sa.String(36), index=True),
     sa.Column('slice_mode', sa.String(255)),
     sa.Column('slice_start', sa.Integer),

@@ -15,9 +15,9 @@
 import enum
 from typing import Any
 
-from nova_accel.model import card_slice
 from nova_accel.model import link_sets
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import vgpu_parameters
 
 # jsonschema uses Python's re, whose $ accepts a newline at the end.

@@ -62,6 +62,18 @@ class Deployable:
     bitstream_id: str | None = None
     fault: str | None = None
 
+    def without(self, uuids: Set[str]) -> 'Deployable':
+        """The deployable without some of its units.
+
+        :param uuids: of attach handles
+        """
+        return dataclasses.replace(
+            self,
+            handles=tuple(
+                handle for handle in self.handles if handle.uuid not in uuids
+            ),
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Device:
@@ -152,6 +164,23 @@ class Device:
         for uuid, mine in slices.items():
             if uuid not in taken and any(map(mine.excludes, here)):
                 yield uuid
+
+    def without(self, uuids: Set[str]) -> 'Device':
+        """The device without some of its units.
+
+        A deployable that has lost all of them is no part of it any more.
+
+        :param uuids: of attach handles
+        """
+        return dataclasses.replace(
+            self,
+            deployables=tuple(
+                each
+                for before in self.deployables
+                if (each := before.without(uuids)).handles
+                or not before.handles
+            ),
+        )
 
     def place(self, region: programmable.Region) -> str:
         """The name of a region or the shell of it, for administrators."""

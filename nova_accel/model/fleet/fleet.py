@@ -112,9 +112,11 @@ def join(
         host = hosts.get(device.hostname) or fleet_sources.FleetHost(
             device.hostname, device.hostname, is_silent=True
         )
+        of_device = sorted(units.get(device.uuid, ()), key=_place)
+        contents = contents_of(of_device)
         rows += [
-            _row(device, unit, units[device.uuid], host, nova.servers)
-            for unit in sorted(units.get(device.uuid, ()), key=_place)
+            _row(device, unit, contents, host, nova.servers)
+            for unit in of_device
         ] or [_bare(device, host)]
     return Fleet(
         tuple(sorted(ours.hosts)),
@@ -142,11 +144,11 @@ def _place(unit: fleet_sources.FleetUnit) -> tuple[str, str, str]:
 def _row(
     device: fleet_sources.FleetDevice,
     unit: fleet_sources.FleetUnit,
-    of_device: Iterable[fleet_sources.FleetUnit],
+    contents: str,
     host: fleet_sources.FleetHost,
     servers: Mapping[str, fleet_sources.FleetServer],
 ) -> FleetRow:
-    state, why = state_of_unit(unit, of_device, host)
+    state, why = state_of_unit(unit, contents, host)
     server = None
     if unit.arq is not None and unit.arq.instance_uuid is not None:
         server = servers.get(unit.arq.instance_uuid)
@@ -160,25 +162,29 @@ def word_of(state: unit_state.UnitState) -> str:
     return unit_state.MEANINGS[state].shown
 
 
+def contents_of(of_device: Iterable[fleet_sources.FleetUnit]) -> str:
+    """The parts of a device that ARQs have, in words; empty if there is none.
+
+    :param of_device: all its units
+    """
+    taken = collections.Counter(
+        each.part for each in of_device if each.arq is not None
+    )
+    return ', '.join(f'{taken[part]} {part}' for part in sorted(taken))
+
+
 def state_of_unit(
     unit: fleet_sources.FleetUnit,
-    of_device: Iterable[fleet_sources.FleetUnit],
+    contents: str,
     host: fleet_sources.FleetHost,
 ) -> tuple[unit_state.UnitState, str]:
-    """As :func:`state_of`; if others exclude the unit, the shapes of these.
+    """As :func:`state_of`; if others exclude the unit, it says which.
 
-    :param of_device: all units of its device
+    :param contents: those of its device
     """
     state, why = state_of(unit.condition, unit.arq is not None, host)
-    taken = collections.Counter(
-        each.part
-        for each in (of_device if state is _State.EXCLUDED else ())
-        if each.arq is not None
-    )
-    if taken:
-        why = 'its card has ' + ', '.join(
-            f'{amount} {part}' for part, amount in sorted(taken.items())
-        )
+    if state is _State.EXCLUDED and contents:
+        why = f'its card has {contents}'
     return state, why
 
 

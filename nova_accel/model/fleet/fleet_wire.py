@@ -53,8 +53,9 @@ def to_json(ours: fleet_sources.Ours) -> list[_Json]:
     for uuid, units in fleet.by_device(ours.units).items():
         if uuid in devices:
             host = hosts[of_device[uuid].hostname]
+            contents = fleet.contents_of(units)
             devices[uuid]['units'] = [
-                _unit(unit, units, host) for unit in units
+                _unit(unit, contents, host) for unit in units
             ]
     for arq in ours.unheld:
         if arq.hostname is not None:
@@ -99,10 +100,10 @@ def _device(device: fleet_sources.FleetDevice) -> _Json:
 
 def _unit(
     unit: fleet_sources.FleetUnit,
-    of_device: Iterable[fleet_sources.FleetUnit],
+    contents: str,
     host: fleet_sources.FleetHost,
 ) -> _Json:
-    state, why = fleet.state_of_unit(unit, of_device, host)
+    state, why = fleet.state_of_unit(unit, contents, host)
     return {
         'uuid': unit.uuid,
         'part': unit.part,

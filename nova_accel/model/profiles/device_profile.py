@@ -30,9 +30,9 @@ import re
 import uuid
 
 from nova_accel import exceptions
-from nova_accel.model import card_slice
 from nova_accel.model import link_sets
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 
 #: The flavor extra spec with the name of a device profile.
 FLAVOR_KEY = 'nova_accel:device_profile'

@@ -18,10 +18,13 @@ either is claimed. So each server that gets accelerators is counted again when
 it gets them, and these counts come one after the other.
 """
 
+import collections
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 
 from nova_accel import exceptions
+from nova_accel.model.profiles import device_profile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,3 +74,25 @@ def check(
             f'quota exceeded: {"; ".join(over.values())}',
             {name: limits[name] for name in over},
         )
+
+
+def servers(
+    left: Mapping[str, int], groups: Iterable[device_profile.Group]
+) -> int | None:
+    """How many servers with the groups a project may still have.
+
+    :param left: resource class -> how many more units it may have; other
+        classes are not limited
+    :returns: None if none of the classes is limited
+    """
+    wanted: collections.Counter[str] = collections.Counter()
+    for group in groups:
+        wanted.update(group.resources)
+    return min(
+        (
+            max(0, left[name]) // amount
+            for name, amount in wanted.items()
+            if name in left
+        ),
+        default=None,
+    )

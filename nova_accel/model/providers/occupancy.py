@@ -27,8 +27,8 @@ import collections
 from collections.abc import Mapping
 from collections.abc import Set
 
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.providers import provider_layout
 
 Place = provider_layout.Place

@@ -15,7 +15,7 @@
 from collections.abc import Iterable
 import dataclasses
 
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 
 _NUMA_NODE = 'numa'
 

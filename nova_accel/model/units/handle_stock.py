@@ -23,12 +23,12 @@ import types
 from typing import NamedTuple
 
 from nova_accel import exceptions
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import shared_card
 from nova_accel.model.fpga import bitstream_stock
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import nearness
-from nova_accel.model.units import shared_card
 from nova_accel.model.units import unit_choice
 
 

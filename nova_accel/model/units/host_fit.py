@@ -125,10 +125,7 @@ class Fit:
 
 
 def count(
-    pools: _Pools,
-    groups: Sequence[device_profile.Group],
-    is_isolated: bool,
-    most: int,
+    pools: _Pools, groups: Sequence[device_profile.Group], most: float
 ) -> int:
     """How many servers a host can serve, one after the other.
 
@@ -138,66 +135,53 @@ def count(
     :param pools: of the host, by their providers
     :param most: where counting ends
     """
-    serve = (
-        _join if any(group.link is not None for group in groups) else _serve
-    )
-    for found in range(most):
-        left = serve(pools, groups, is_isolated)
+    found = 0
+    while found < most:
+        left = _after(pools, groups)
         if left is None:
-            return found
-        pools = left
-    return most
+            break
+        found, pools = found + 1, left
+    return found
 
 
-def _serve(
-    pools: _Pools,
-    groups: Sequence[device_profile.Group],
-    is_isolated: bool,
+def _after(
+    pools: _Pools, groups: Sequence[device_profile.Group]
 ) -> _Pools | None:
-    """The pools that a server leaves which gets all groups; None if none does.
+    """The pools when a server has got all groups; None if it cannot.
 
-    Each group gets the provider where it costs least.
+    A group that is joined gets a provider of its set, any other one that where
+    it costs least.
     """
+    places: Iterable[tuple[str | None, device_profile.Group]] = (
+        (None, group) for group in groups
+    )
+    if any(group.link is not None for group in groups):
+        fit = Fit(
+            tuple(pools),
+            lambda rp_uuid, group: pools[rp_uuid].room(group),
+            is_isolated=False,
+        )
+        if not fit.serves(groups, lambda: _links(pools)):
+            return None
+        places = fit.chosen
     left = dict(pools)
-    used: set[str] = set()
-    for group in groups:
-        costs = [
-            (cost, rp_uuid)
-            for rp_uuid, pool in left.items()
-            if rp_uuid not in used
-            and (cost := pool.cost(group, unit_choice.UnitPolicy.PACK))
-            is not None
-        ]
-        rp_uuid = min(costs)[1] if costs else None
+    for given, group in places:
+        rp_uuid = given or _cheapest(left, group)
         after = None if rp_uuid is None else left[rp_uuid].after(group)
         if rp_uuid is None or after is None:
             return None
         left[rp_uuid] = after
-        if is_isolated:
-            used.add(rp_uuid)
     return left
 
 
-def _join(
-    pools: _Pools,
-    groups: Sequence[device_profile.Group],
-    is_isolated: bool,
-) -> _Pools | None:
-    """Like :func:`_serve`, for groups of which some are joined by links."""
-    fit = Fit(
-        tuple(pools),
-        lambda rp_uuid, group: pools[rp_uuid].room(group),
-        is_isolated,
+def _cheapest(pools: _Pools, group: device_profile.Group) -> str | None:
+    """The provider where a group costs least, None if none can serve it."""
+    costs = (
+        (cost, rp_uuid)
+        for rp_uuid, pool in pools.items()
+        if (cost := pool.cost(group, unit_choice.UnitPolicy.PACK)) is not None
     )
-    if not fit.serves(groups, lambda: _links(pools)):
-        return None
-    left = dict(pools)
-    for rp_uuid, group in fit.chosen:
-        after = left[rp_uuid].after(group)
-        if after is None:
-            return None
-        left[rp_uuid] = after
-    return left
+    return min(costs, default=(None, None))[1]
 
 
 def _links(pools: _Pools) -> host_links.HostLinks:

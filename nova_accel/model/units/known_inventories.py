@@ -12,21 +12,17 @@
 
 """Why the units that nova-scheduler knows of are not free."""
 
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
-import types
+from collections.abc import Set
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
 from nova_accel.model.units import explanation
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_state
 
 _IN_USE = unit_state.MEANINGS[unit_state.UnitState.USED].public
-_NOTHING_TAKEN: Mapping[str, Collection[card_slice.CardSlice]] = (
-    types.MappingProxyType({})
-)
 _NOT_CLEAN = unit_state.MEANINGS[unit_state.UnitState.BEING_CLEANED].public
 
 
@@ -34,7 +30,7 @@ def build(
     deployables: Iterable[unit_changes.ChangedDeployable],
     claimed: Mapping[str, Mapping[str, int]],
     silent: frozenset[str],
-    taken: Mapping[str, Collection[card_slice.CardSlice]] = _NOTHING_TAKEN,
+    taken: Mapping[str, Set[card_slice.CardSlice]],
 ) -> list[explanation.Inventory]:
     """The inventories of the deployables' providers, without their devices.
 
@@ -47,6 +43,9 @@ def build(
     """
     units: dict[tuple[str, str, str], dict[str | None, int]] = {}
     traits: dict[tuple[str, str, str], frozenset[str]] = {}
+    # A host decides how many deployables and slices there are, so each is
+    # looked at once.
+    whys: dict[tuple[str, str, str], str] = {}
     for each in deployables:
         key = each.hostname, each.rp_uuid, each.resource_class
         known = traits.get(key)
@@ -56,10 +55,12 @@ def build(
             traits[key] = known | each.traits
         amounts = units.setdefault(key, {})
         rest = each.total - each.in_use - each.free
+        if key not in whys:
+            whys[key] = _why(each, taken.get(each.rp_uuid, frozenset()))
         for why, amount in (
             (None, each.free),
             (_IN_USE, each.in_use),
-            (each.unusable or _why(each, taken.get(each.rp_uuid, ())), rest),
+            (each.unusable or whys[key], rest),
         ):
             if amount > 0:
                 amounts[why] = amounts.get(why, 0) + amount
@@ -83,7 +84,7 @@ def build(
 
 def _why(
     deployable: unit_changes.ChangedDeployable,
-    taken: Collection[card_slice.CardSlice],
+    taken: Set[card_slice.CardSlice],
 ) -> str:
     """Why units of a device that works are neither free nor in use."""
     for each in deployable.slices if taken else ():

@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
+from nova_accel.model.cards import shared_card
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
-from nova_accel.model.units import shared_card
 from nova_accel.model.units import unit_choice
 
 #: How many costs a pool remembers; more groups than these are hardly asked
@@ -39,9 +39,9 @@ class KnownPool:
     """
 
     __slots__ = (
+        '_claimed',
         '_costs',
         '_demand',
-        '_made_of',
         '_room',
         'card',
         'linked_on',
@@ -62,11 +62,15 @@ class KnownPool:
         """
         self.linked_on = linked_on
         units: Sequence[free_units.FreeUnits] = tuple(deployables)
-        self._made_of = units, claimed
+        self._claimed = claimed
         self.card = _card(units)
         if self.card is None:
             for resource_class, amount in claimed.items():
-                units = _without(units, resource_class, amount, demand)
+                units = _without(
+                    units,
+                    device_profile.Group({resource_class: amount}),
+                    demand,
+                )
         else:
             units = _left(units, self.card, claimed)
         self.units = units
@@ -107,28 +111,14 @@ class KnownPool:
 
         :returns: None if it cannot serve the group
         """
-        choice = unit_choice.choose(group, self.units, demand=self._demand)
-        if choice is None:
+        if self.cost(group, unit_choice.UnitPolicy.PACK) is None:
             return None
-        units, claimed = self._made_of
+        units, claimed = self.units, collections.Counter[str]()
         if self.card is None:
-            units, claimed = (
-                tuple(
-                    dataclasses.replace(
-                        each,
-                        free=each.free
-                        - choice.units.get(each.deployable_uuid, 0),
-                    )
-                    for each in self.units
-                ),
-                {},
-            )
+            units = _without(units, group, self._demand)
         else:
-            if self.card.harm(group.resources, True) is None:
-                return None
-            claimed = collections.Counter(claimed) + collections.Counter(
-                group.resources
-            )
+            claimed.update(self._claimed)
+            claimed.update(group.resources)
         return KnownPool(units, claimed, self._demand, self.linked_on)
 
     def room(self, group: device_profile.Group) -> Mapping[str, int]:
@@ -195,17 +185,14 @@ def with_harm(
 
 def _without(
     pool: Sequence[free_units.FreeUnits],
-    resource_class: str,
-    amount: int,
+    group: device_profile.Group,
     demand: Mapping[str, float],
 ) -> Sequence[free_units.FreeUnits]:
-    """The pool after its host has bound what is claimed, as it will choose."""
-    choice = unit_choice.choose(
-        device_profile.Group({resource_class: amount}), pool, demand=demand
-    )
+    """The pool after its host has bound a group, as it will choose."""
+    choice = unit_choice.choose(group, pool, demand=demand)
     return tuple(
         units
-        if units.resource_class != resource_class
+        if units.resource_class not in group.resources
         else dataclasses.replace(
             units,
             # More is claimed than is free: the database lags behind.

@@ -22,31 +22,25 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import itertools
+import math
 import threading
 from typing import NamedTuple
 
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slices
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import explanation
-from nova_accel.model.units import free_providers
 from nova_accel.model.units import free_units
 from nova_accel.model.units import host_fit
 from nova_accel.model.units import host_links
+from nova_accel.model.units import known_deployables
 from nova_accel.model.units import known_inventories
 from nova_accel.model.units import known_pool
-from nova_accel.model.units import pool_sizes
 from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_choice
 from nova_accel.model.units import unit_claims
 
 #: For how many requests the host that could serve them is remembered.
 _REMEMBERED = 256
-
-#: Where the counting of servers ends.
-_MOST_SERVERS = 10**6
-
-#: A host or provider -> its deployables by their uuids.
-_Places = dict[str, dict[str, unit_changes.ChangedDeployable]]
 
 #: Whether each group needs a provider of its own, and the groups.
 _Request = tuple[bool, tuple[device_profile.Group, ...]]
@@ -68,11 +62,7 @@ class KnownUnits:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._deployables: dict[str, unit_changes.ChangedDeployable] = {}
-        self._of_host: _Places = {}
-        self._of_provider: _Places = {}
-        self._free = free_providers.FreeProviders()
-        self._sizes = pool_sizes.PoolSizes()
+        self._deployables = known_deployables.KnownDeployables()
         self._pools: dict[str, known_pool.KnownPool] = {}
         self._links: dict[str, host_links.HostLinks] = {}
         self._claims = unit_claims.UnitClaims()
@@ -102,7 +92,7 @@ class KnownUnits:
         with self._lock:
             idle = {
                 (each.bitstream_id, each.device_uuid, each.region)
-                for each in self._deployables.values()
+                for each in self._deployables.all
                 if each.bitstream_id is not None
                 and 0 < each.total == each.free
             }
@@ -187,7 +177,7 @@ class KnownUnits:
         with self._lock:
             hostnames = {
                 each.hostname
-                for each in self._deployables.values()
+                for each in self._deployables.all
                 if each.link_sets and each.hostname not in self._silent
             }
         return [self._links_of(hostname) for hostname in sorted(hostnames)]
@@ -202,7 +192,7 @@ class KnownUnits:
             link
         """
         with self._lock:
-            return self._sizes.largest(group, joined)
+            return self._deployables.sizes.largest(group, joined)
 
     def share(self, group: device_profile.Group) -> int:
         """The largest share of a card that a unit of the group may take.
@@ -210,7 +200,7 @@ class KnownUnits:
         It is 0 if no provider is known to suit the group.
         """
         with self._lock:
-            return self._sizes.share(group)
+            return self._deployables.sizes.share(group)
 
     def serves(
         self,
@@ -233,7 +223,7 @@ class KnownUnits:
             # The host that could serve them last time is tried first.
             for hostname in itertools.chain(
                 [] if before is None else [before.hostname],
-                self._free.hosts(wanted),
+                self._deployables.free.hosts(wanted),
             ):
                 if self._host_serves(hostname, wanted, is_isolated):
                     self._remember(request, hostname)
@@ -247,7 +237,7 @@ class KnownUnits:
         database was read again.
         """
         with self._lock:
-            return next(self._free.hosts(groups), None) is not None
+            return next(self._deployables.free.hosts(groups), None) is not None
 
     def _still_serves(self, before: _Serving) -> bool:
         """Whether the host reports, and none of its pools has changed."""
@@ -262,7 +252,7 @@ class KnownUnits:
             hostname,
             [
                 (rp_uuid, self._pool(rp_uuid))
-                for rp_uuid in self._free.of_host(hostname)
+                for rp_uuid in self._deployables.free.of_host(hostname)
             ],
         )
 
@@ -274,43 +264,36 @@ class KnownUnits:
         """How many hosts could serve the groups, as :meth:`serves` finds."""
         wanted = _sorted(groups)
         with self._lock:
-            hosts = list(self._free.hosts(wanted))
+            hosts = list(self._deployables.free.hosts(wanted))
         return sum(
             self._host_serves(hostname, wanted, is_isolated)
             for hostname in hosts
         )
 
     def count_servers(
-        self,
-        groups: Iterable[device_profile.Group],
-        is_isolated: bool = False,
-        most: int = _MOST_SERVERS,
+        self, groups: Iterable[device_profile.Group], most: float = math.inf
     ) -> dict[str, int]:
         """Host -> how many servers could start there now.
 
-        :param is_isolated: as for :meth:`serves`
         :param most: of all hosts, where counting ends
         """
         wanted = _sorted(groups)
         found: dict[str, int] = {}
         with self._lock:
-            for hostname in self._free.hosts(wanted):
-                if most <= 0:
-                    break
+            free = self._deployables.free
+            for hostname in free.hosts(wanted):
                 if hostname in self._silent:
                     continue
-                here = host_fit.count(
-                    {
-                        rp_uuid: self._pool(rp_uuid)
-                        for rp_uuid in self._free.of_host(hostname)
-                    },
-                    wanted,
-                    is_isolated,
-                    most,
-                )
-                most -= here
+                pools = {
+                    rp_uuid: self._pool(rp_uuid)
+                    for rp_uuid in free.of_host(hostname)
+                }
+                here = host_fit.count(pools, wanted, most)
                 if here:
                     found[hostname] = here
+                    most -= here
+                if most <= 0:
+                    break
         return found
 
     def inventories(
@@ -320,7 +303,7 @@ class KnownUnits:
         with self._lock:
             deployables = [
                 each
-                for each in self._deployables.values()
+                for each in self._deployables.all
                 if each.resource_class in resource_classes
             ]
             claimed = {
@@ -328,13 +311,12 @@ class KnownUnits:
                 for rp_uuid in {each.rp_uuid for each in deployables}
             }
             taken = {
-                each.rp_uuid: [
+                rp_uuid: frozenset(
                     of_server
-                    for other in self._of_provider[each.rp_uuid].values()
+                    for other in self._deployables.of_provider(rp_uuid)
                     for of_server in other.taken
-                ]
-                for each in deployables
-                if each.slices
+                )
+                for rp_uuid in claimed
             }
         return known_inventories.build(
             deployables, claimed, self._silent, taken
@@ -399,71 +381,13 @@ class KnownUnits:
         :param now: seconds of a clock that never goes back
         """
         with self._lock:
-            touched: set[str] = set()
-            of_hosts = changes.of_hosts
-            for hostname in list(
-                self._of_host if changes.is_all else of_hosts
-            ):
-                here = {each.uuid for each in of_hosts.get(hostname, ())}
-                for uuid in self._of_host.get(hostname, {}).keys() - here:
-                    touched |= self._put(uuid, None)
-            for deployables in (*of_hosts.values(), changes.others):
-                for deployable in deployables:
-                    uuid = deployable.uuid
-                    if self._deployables.get(uuid) != deployable:
-                        touched |= self._put(uuid, deployable)
+            touched = self._deployables.apply(changes)
+            for each in touched.bound:
+                self._claims.bind(*each)
+            for hostname in touched.hostnames:
+                self._links.pop(hostname, None)
             self._silent = changes.silent
-            for rp_uuid in touched:
-                self._sort(rp_uuid)
-            self._drop_pools(touched | self._claims.expire(now))
-
-    def _put(
-        self, uuid: str, deployable: unit_changes.ChangedDeployable | None
-    ) -> set[str]:
-        """Replace a deployable, or forget it.
-
-        :returns: the providers that have changed
-        """
-        touched = set()
-        before = self._deployables.pop(uuid, None)
-        if before is not None:
-            touched.add(before.rp_uuid)
-            self._links.pop(before.hostname, None)
-            for places, place in self._places(before):
-                del places[place][uuid]
-                if not places[place]:
-                    del places[place]
-            self._claims.bind(
-                before.rp_uuid,
-                before.resource_class,
-                before.bound(deployable),
-            )
-        if deployable is not None:
-            touched.add(deployable.rp_uuid)
-            self._links.pop(deployable.hostname, None)
-            self._deployables[uuid] = deployable
-            for places, place in self._places(deployable):
-                places.setdefault(place, {})[uuid] = deployable
-        return touched
-
-    def _places(
-        self, deployable: unit_changes.ChangedDeployable
-    ) -> tuple[tuple[_Places, str], ...]:
-        return (
-            (self._of_host, deployable.hostname),
-            (self._of_provider, deployable.rp_uuid),
-        )
-
-    def _sort(self, rp_uuid: str) -> None:
-        hostname = ''
-        kinds = set()
-        deployables = self._of_provider.get(rp_uuid, {}).values()
-        self._sizes.put(rp_uuid, deployables)
-        for deployable in deployables:
-            if deployable.free > 0:
-                hostname = deployable.hostname
-                kinds.add((deployable.resource_class, deployable.traits))
-        self._free.put(rp_uuid, hostname, kinds)
+            self._drop_pools(touched.rp_uuids | self._claims.expire(now))
 
     def _drop_pools(self, rp_uuids: Iterable[str]) -> None:
         for rp_uuid in rp_uuids:
@@ -476,14 +400,14 @@ class KnownUnits:
         if found is not None:
             return found
         with self._lock:
-            deployables = self._of_provider.get(rp_uuid)
-            if deployables is None:
+            deployables = self._deployables.of_provider(rp_uuid)
+            if not deployables:
                 return known_pool.EMPTY
             made = known_pool.KnownPool(
-                (deployable.units() for deployable in deployables.values()),
+                (deployable.units() for deployable in deployables),
                 self._claims.of(rp_uuid),
                 self._demand,
-                _linked_on(deployables.values()),
+                _linked_on(deployables),
             )
             self._pools[rp_uuid] = made
             return made
@@ -498,7 +422,7 @@ class KnownUnits:
                     rp_uuid: self._pool(rp_uuid).units
                     for rp_uuid in {
                         each.rp_uuid
-                        for each in self._of_host.get(hostname, {}).values()
+                        for each in self._deployables.of_host(hostname)
                         if each.link_sets
                     }
                 }
@@ -517,7 +441,7 @@ class KnownUnits:
         :param is_isolated: whether each group needs a provider of its own
         """
         return hostname not in self._silent and host_fit.Fit(
-            tuple(self._free.of_host(hostname)),
+            tuple(self._deployables.free.of_host(hostname)),
             lambda rp_uuid, group: self._pool(rp_uuid).room(group),
             is_isolated,
         ).serves(groups, lambda: self._links_of(hostname))

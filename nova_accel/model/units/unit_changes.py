@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import datetime
 from typing import NamedTuple
 
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 from nova_accel.model.units import free_units
 
 

@@ -38,10 +38,8 @@ from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import hardware
 from nova_accel.model.fpga import region_types
 from nova_accel.virt.publishing import last_answers
+from nova_accel.virt.publishing import refusals
 from nova_accel.virt.publishing import units_in_use
-
-#: How many functions with the same reason a text names.
-_MAX_NAMED = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +114,7 @@ def discover(
     noted = [*of_look.texts(), *notes.texts()]
     return Discovered(
         tuple(search.devices),
-        (*host.unreadable, *search.refused, *noted),
+        (*host.unreadable, *search.refused.texts, *noted),
         search.lines,
         unmatched=tuple(
             spec.text for spec in specs if spec.text not in matched
@@ -168,24 +166,7 @@ class _Search:
         self._in_parts: dict[
             pci_address.PciAddress, device_spec.DeviceSpec
         ] = {}
-        # Card, line and reason without an address -> the first text, and the
-        # functions that it is true of.
-        self._refusals: dict[
-            tuple[pci_address.PciAddress, str, str],
-            tuple[str, list[str]],
-        ] = {}
-        self._refused_by: set[tuple[pci_address.PciAddress, str]] = set()
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """A text for each cause; functions of a card with one share it."""
-        return tuple(
-            f'{reason.some(list(dict.fromkeys(addresses)), _MAX_NAMED)} '
-            f'([nova_accel] device_spec = {line}): {text}'
-            for (_card, line, _key), (text, addresses) in (
-                self._refusals.items()
-            )
-        )
+        self.refused = refusals.Refusals(host)
 
     def line_for(
         self,
@@ -240,13 +221,13 @@ class _Search:
                 )
             complaint = virtual_functions.mismatch(function, spec)
             if complaint is not None:
-                self._refuse(function.address, spec, complaint)
+                self.refused.add(function.address, spec, complaint)
         except exceptions.AcceleratorError as error:
             if self._has_told(error, spec):
                 return
             # If Nova has the device, that is the reason to tell, whatever
             # else is wrong.
-            self._refuse(
+            self.refused.add(
                 function.address,
                 spec,
                 self._claims.on_functions([function.address], self._host)
@@ -259,8 +240,7 @@ class _Search:
         """Whether it is told already why none of a function's card is had."""
         card = getattr(error, 'card', None)
         return isinstance(card, pci_address.PciAddress) and (
-            (card, spec.text) in self._refused_by
-            or self._host.is_unreadable(card)
+            self.refused.has(card, spec) or self._host.is_unreadable(card)
         )
 
     def _add_device(
@@ -275,15 +255,19 @@ class _Search:
         # The parts of a refused device are no devices of their own.
         self._owners.update(dict.fromkeys(device.addresses, owner))
         self._check_not_novas(self._claims.on_device(device, self._host))
+        # What keeps a unit from guests often goes with the unit that excludes
+        # it: the virtual functions of a card are made again.
+        excluded = set(device.excluded(self._in_use.held))
+        refused = attachable.refusals(device, self._host, line_keys)
         device = self._without(
             device,
             spec,
-            attachable.refusals(device, self._host, line_keys),
+            {uuid: refused[uuid] for uuid in refused if uuid not in excluded},
         )
         region_types.check(device, self.devices)
         self._check_not_shared(device)
         device = self._without(device, spec, self._of_others(device))
-        device = self._without_the_hosts(device, spec)
+        device = self._without_the_hosts(device, spec, excluded)
         self.devices.append(self._answering(device))
         self.lines[device.name] = spec
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
@@ -328,22 +312,6 @@ class _Search:
             (function.vendor_id, function.product_id)
             == (device.vendor_id, device.product_id)
         )
-
-    def _refuse(
-        self,
-        address: pci_address.PciAddress,
-        spec: device_spec.DeviceSpec,
-        why: object,
-    ) -> None:
-        text = str(why)
-        function = self._host.functions.get(address)
-        key = (
-            address if function is None else function.card,
-            spec.text,
-            text.replace(str(address), ''),
-        )
-        self._refusals.setdefault(key, (text, []))[1].append(str(address))
-        self._refused_by.add((address, spec.text))
 
     def _uses_of(
         self, device: hardware.Device
@@ -391,15 +359,21 @@ class _Search:
         }
 
     def _without_the_hosts(
-        self, device: hardware.Device, spec: device_spec.DeviceSpec
+        self,
+        device: hardware.Device,
+        spec: device_spec.DeviceSpec,
+        excluded: Set[str],
     ) -> hardware.Device:
         """The device without the units that the host itself uses, or may use.
 
         If these are all units, the device is published as faulty.
+
+        :param excluded: the uuids of units that are not looked at
         """
         reasons = {
             handle.uuid: reason
             for handle in device.handles
+            if handle.uuid not in excluded
             for address in handle.functions
             if (reason := self._why_the_hosts(address)) is not None
         }
@@ -419,34 +393,17 @@ class _Search:
     ) -> hardware.Device:
         """The device without some of its units, which are refused.
 
-        A unit stays if another one excludes it: it can be given when that one
-        is gone, and the reason often goes with it.
-
         :param reasons: the uuid of an attach handle -> why
         :raises DeviceError: none is left.
         """
-        excluded = set(device.excluded(self._in_use.held)) if reasons else ()
-        reasons = {
-            uuid: why for uuid, why in reasons.items() if uuid not in excluded
-        }
         if not reasons:
             return device
-        deployables = []
-        for deployable in device.deployables:
-            left = tuple(
-                handle
-                for handle in deployable.handles
-                if handle.uuid not in reasons
-            )
-            if left or not deployable.handles:
-                deployables.append(
-                    dataclasses.replace(deployable, handles=left)
-                )
+        left = device.without(reasons.keys())
         why = '; '.join(dict.fromkeys(reasons.values()))
-        if not deployables:
+        if not left.deployables:
             raise exceptions.DeviceError(why)
-        self._refuse(device.address, spec, why)
-        return dataclasses.replace(device, deployables=tuple(deployables))
+        self.refused.add(device.address, spec, why)
+        return left
 
     def _answering(self, device: hardware.Device) -> hardware.Device:
         """The device, faulty if a function of it does not answer."""

@@ -26,8 +26,8 @@ from nova_accel.db import fleet
 from nova_accel.db import free_units
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import schema
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import unit_state
 from nova_accel.testing import database

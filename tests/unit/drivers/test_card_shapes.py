@@ -21,8 +21,8 @@ from nova_accel.drivers import facts
 from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import device_spec
 
 ADDRESS = pci_address.PciAddress(0, 0x81, 0, 0)

@@ -18,8 +18,8 @@ import fixtures
 from nova_accel import exceptions
 from nova_accel.host import vfio_vgpu
 from nova_accel.host import whole_card
-from nova_accel.model import card_slice
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.testing import nvidia_cards
 from nova_accel.testing import nvidia_smi
 from unit.drivers import divided_card
@@ -34,11 +34,11 @@ class QuickSysfs:
         self.card = card
         self._write = write
 
-    def names(self, _address):
+    def names(self, _address, directory='.'):
         return [
             f'virtfn{number}'
             for number in range(len(self.card.functions))
-            if self.card.are_functions
+            if self.card.are_functions and directory == '.'
         ]
 
     def link(self, _address, name):

@@ -18,8 +18,8 @@ import fixtures
 from nova_accel import exceptions
 from nova_accel.drivers import answers
 from nova_accel.drivers import mig_places
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.testing import driver_conformance
 from nova_accel.testing import nvidia_cards
 from unit.drivers import divided_card

@@ -24,7 +24,7 @@ from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import device_spec_keys
 from nova_accel.model.devices import hardware
 from nova_accel.testing import pci_functions
-from unit.model import slices
+from unit.model.cards import slices
 
 MDEV = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 SLOT = tuple(f'0000:81:00.{number}' for number in range(3))

@@ -11,7 +11,6 @@
 # under the License.
 
 import dataclasses
-import functools
 import json
 import threading
 
@@ -24,8 +23,8 @@ from nova_accel.host import libvirt_devices
 from nova_accel.host import virtual_functions
 from nova_accel.model.devices import device_spec
 from nova_accel.testing import devices
+from nova_accel.testing import divided_cards
 from nova_accel.testing import libvirt
-from nova_accel.testing import nvidia_smi
 from nova_accel.testing import pci_functions
 
 CARD = pci_functions.function(
@@ -300,16 +299,13 @@ class TestCardsOfManyShapes(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.info = devices.pci_info(gpus=0, fpgas=0, qats=0)
         self.fake = self.useFixture(libvirt.Libvirt(self.info))
-        self.card = pci_functions.divided(
-            self.info, self.fake.sysfs, str(GPU.address), 16
-        )
-        self.card.are_functions = False
         self.tool = self.useFixture(
-            nvidia_smi.NvidiaSmi(self.fake.sysfs, [self.card])
+            divided_cards.DividedCards(
+                self.fake.sysfs, {str(GPU.address): self.info}, 16
+            )
         )
-        self.tool.on_change = functools.partial(
-            pci_functions.follow, self.info
-        )
+        self.card = self.tool.cards[str(GPU.address)]
+        self.card.are_functions = False
         self.tool.bind(self.card, 'nvidia')
 
     def make(self, **keys):

@@ -62,23 +62,29 @@ class TestWholeCard(divided_card.CardTestCase):
         self.assertFalse(self.card.are_functions)
 
     def test_a_vgpu_is_on_it(self):
-        for is_on, shape in ((False, 'vgpu:NVIDIA H100-20C'), (True, 'mig:*')):
+        for is_on, shape, text in (
+            (False, 'vgpu:NVIDIA H100-20C', 'it has a vGPU'),
+            (True, 'mig:*', 'In use by another client'),
+        ):
             self.card.is_on = is_on
             handle = next(iter(self.discover(shape).handles))
             driver = self.a_driver()
             driver.plug(handle)
-            self.assert_refused(self.give)
+            self.assert_refused(self.give, text)
             self.assertTrue(self.card.are_functions)
             self.assertEqual(1, len(self.card.vgpus))
             driver.unplug(handle)
 
     def test_a_mediated_device_is_on_it(self):
-        function = self.functions[3].address
-        self.sysfs.set(
-            function, mdev_supported_types__nvidia_1__devices__1__x=''
-        )
-        self.assert_refused(self.give, 'it has a vGPU')
-        self.assertTrue(self.card.are_functions)
+        """Also one that no one knows of; of a function, and of the card."""
+        for address, text in (
+            (self.functions[3].address, 'it has a vGPU'),
+            (ADDRESS, 'has the mediated device a-uuid'),
+        ):
+            attribute = 'mdev_supported_types__nvidia_1__devices__a-uuid__x'
+            self.sysfs.set(address, **{attribute: ''})
+            self.assert_refused(self.give, text)
+            self.assertTrue(self.card.are_functions)
 
     def test_the_host_uses_it(self):
         self.sysfs.set(ADDRESS, boot_vga='1')

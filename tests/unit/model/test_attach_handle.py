@@ -23,7 +23,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import decoding
 from nova_accel.model import pci_address
 from unit.model import pci_addresses
-from unit.model import slices
+from unit.model.cards import slices
 
 UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
 

@@ -21,9 +21,9 @@ import os_traits
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from unit.model import pci_addresses
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'

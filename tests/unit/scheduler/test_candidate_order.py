@@ -25,7 +25,7 @@ from nova_accel.scheduler import candidate_order
 from nova_accel.scheduler import our_group
 from rig.stubs import stock
 from unit.model import boards
-from unit.model import slices
+from unit.model.cards import slices
 
 CONF = conf.CONF
 BITSTREAM = 'd5ca2f11-3108-4426-a11c-a959987565df'

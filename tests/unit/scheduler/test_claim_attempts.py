@@ -13,7 +13,7 @@
 from nova.scheduler import host_manager
 import testtools
 
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import known_units
 from nova_accel.scheduler import claim_attempts

@@ -16,8 +16,8 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import profile_groups
 from nova_accel.scheduler import set_group

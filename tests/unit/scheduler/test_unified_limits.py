@@ -24,8 +24,8 @@ from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import our_group

@@ -28,7 +28,7 @@ from nova_accel.model.providers import provider_layout
 from nova_accel.testing import fake_sysfs
 from nova_accel.virt import hot_plug
 from nova_accel.virt import replacing
-from unit.model import slices
+from unit.model.cards import slices
 
 INSTANCE = types.SimpleNamespace(
     uuid='0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f',

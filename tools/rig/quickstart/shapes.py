@@ -17,15 +17,13 @@ others. As in the other steps, all expectations come from the simulated
 hardware.
 """
 
-import functools
 import json
 
-from nova_accel.model import card_slice
 from nova_accel.model import naming
+from nova_accel.model.cards import card_slice
 from nova_accel.testing import devices
+from nova_accel.testing import divided_cards
 from nova_accel.testing import nvidia_cards
-from nova_accel.testing import nvidia_smi
-from nova_accel.testing import pci_functions
 from rig.loopback import cloud as cloud_module
 from rig.quickstart import report as quickstart_report
 from rig.quickstart import server as quickstart_server
@@ -97,13 +95,10 @@ class Shapes:
             f'Host {HOST}: a card that takes the shape that a server asks for'
         )
         info = devices.pci_info(gpus=0, fpgas=0, qats=0)
-        self._card = pci_functions.divided(
-            info, self._cloud.sysfs, _CARD, _FUNCTIONS
+        cards = divided_cards.DividedCards(
+            self._cloud.sysfs, {_CARD: info}, _FUNCTIONS
         )
-        tool = self._cloud.useFixture(
-            nvidia_smi.NvidiaSmi(self._cloud.sysfs, [self._card])
-        )
-        tool.on_change = functools.partial(pci_functions.follow, info)
+        self._card = self._cloud.useFixture(cards).cards[_CARD]
         line = {
             'address': _CARD,
             'driver': 'nvidia_vfio',

@@ -19,10 +19,10 @@ import testtools
 
 from nova_accel.api.http import quick_check
 from nova_accel.api.schemas import host
-from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_contract
-from unit.model import slices
+from nova_accel.model.cards import card_slice
+from unit.model.cards import slices
 
 #: The keys of the first contract. A newer key has to have a contract in
 #: nova_accel.model.host_contract: without it, an API of the release before

@@ -18,7 +18,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.db.rows import reported_rows
 from nova_accel.db.sql import schema
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 from nova_accel.testing import reports
 
 HOST = reports.SimulatedHost(regions=(2,), serials=((0, 'S1'),))

@@ -20,10 +20,10 @@ import testtools
 
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import schema
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.units import unit_state
-from unit.model import slices
+from unit.model.cards import slices
 
 State = unit_state.UnitState
 

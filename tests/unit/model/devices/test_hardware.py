@@ -18,9 +18,9 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import provider_layout
 from nova_accel.testing import reports
@@ -107,6 +107,28 @@ class TestAddresses(testtools.TestCase):
                 ),
             ).addresses,
         )
+
+
+class TestWithout(testtools.TestCase):
+    def test_a_part_without_units_goes(self):
+        fpga = an_fpga(0x81)
+        one, two, three = (a_handle(0x81, number) for number in (1, 2, 3))
+        for gone, expected in (
+            ([], [[one], [two, three]]),
+            ([two], [[one], [three]]),
+            ([one], [[two, three]]),
+            ([one, two, three], []),
+        ):
+            left = fpga.without({each.uuid for each in gone})
+            self.assertEqual(
+                expected, [list(each.handles) for each in left.deployables]
+            )
+
+    def test_a_part_that_never_had_units_stays(self):
+        fpga = an_fpga(0x81)
+        empty = dataclasses.replace(fpga.deployables[0], handles=())
+        fpga = dataclasses.replace(fpga, deployables=(empty,))
+        self.assertEqual(fpga, fpga.without({'any'}))
 
 
 class TestSharedCard(testtools.TestCase):

@@ -22,7 +22,7 @@ from nova_accel.model import pci_address
 from nova_accel.model.devices import hardware
 from nova_accel.model.devices import held_units
 from nova_accel.model.devices import programmable
-from unit.model import slices
+from unit.model.cards import slices
 
 UNITS = 6
 

@@ -15,6 +15,7 @@ from hypothesis import strategies
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import quota
 
 _AMOUNTS = strategies.integers(0, 6)
@@ -80,3 +81,21 @@ class TestCheck(testtools.TestCase):
     ) -> None:
         hypothesis.assume(wanted <= held)
         self.assertTrue(passes(limit, others + held, held, wanted))
+
+
+class TestServers(testtools.TestCase):
+    def test_the_scarcest_class_decides(self) -> None:
+        groups = [
+            device_profile.Group(resources)
+            for resources in ({'FPGA': 1}, {'FPGA': 1, 'VGPU': 3})
+        ]
+        cases: tuple[tuple[dict[str, int], int | None], ...] = (
+            ({}, None),
+            ({'PGPU': 0}, None),
+            ({'FPGA': 9}, 4),
+            ({'FPGA': 9, 'VGPU': 8}, 2),
+            ({'FPGA': 1}, 0),
+            ({'FPGA': -3}, 0),
+        )
+        for left, expected in cases:
+            self.assertEqual(expected, quota.servers(left, groups))

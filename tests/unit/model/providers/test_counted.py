@@ -22,14 +22,14 @@ import testtools
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import binding_repairs
-from nova_accel.model import card_slice
 from nova_accel.model import host_binding
 from nova_accel.model import naming
 from nova_accel.model import nova_server
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.providers import counted
 from nova_accel.model.providers import provider_layout
-from unit.model import slices
+from unit.model.cards import slices
 
 HERE, THERE = 'here', 'there'
 SERVER, MIGRATION = 'server', 'migration'

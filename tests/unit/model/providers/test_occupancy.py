@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import occupancy
 from nova_accel.model.providers import provider_layout

@@ -20,10 +20,10 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.links import link_tree
 from nova_accel.model.providers import provider_layout

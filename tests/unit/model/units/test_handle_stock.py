@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model.cards import shared_card
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import handle_stock
-from nova_accel.model.units import shared_card
-from unit.model import slices
+from unit.model.cards import slices
 
 SLOTS = [
     handle_stock.Slot('compute-1', f'rp-{provider}', resource_class)

@@ -101,7 +101,6 @@ class TestCount(testtools.TestCase):
                 for rp_uuid, units in links.pools.items()
             },
             groups,
-            False,
             most,
         )
 

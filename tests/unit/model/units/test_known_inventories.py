@@ -17,7 +17,7 @@ import testtools
 from nova_accel.model.units import explanation
 from nova_accel.model.units import known_inventories
 from nova_accel.model.units import unit_changes
-from unit.model import slices
+from unit.model.cards import slices
 
 
 def deployable(**facts: Any) -> unit_changes.ChangedDeployable:
@@ -44,7 +44,7 @@ class TestMadeOf(testtools.TestCase):
         self, *deployables: unit_changes.ChangedDeployable, claimed: int = 0
     ) -> dict[str | None, int]:
         [found] = known_inventories.build(
-            deployables, {'rp': {'FPGA': claimed}}, frozenset()
+            deployables, {'rp': {'FPGA': claimed}}, frozenset(), {}
         )
         return dict(found.units)
 
@@ -64,7 +64,7 @@ class TestMadeOf(testtools.TestCase):
         card = {'total': 7, 'free': 2, 'in_use': 1, 'slices': (slices.WHOLE,)}
         half = slices.eighths('mig:3g.40gb', 0, 4)
         [found] = known_inventories.build(
-            [deployable(**card)], {}, frozenset(), {'rp': [half]}
+            [deployable(**card)], {}, frozenset(), {'rp': {half}}
         )
         self.assertEqual(
             {None: 2, 'in use': 1, 'on cards that are mig': 4}, found.units
@@ -96,6 +96,7 @@ class TestMadeOf(testtools.TestCase):
             ],
             {},
             frozenset({'other'}),
+            {},
         )
         self.assertEqual(
             [

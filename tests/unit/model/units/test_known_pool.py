@@ -15,12 +15,12 @@ from typing import Any
 import fixtures
 import testtools
 
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_choice
-from unit.model import slices
+from unit.model.cards import slices
 
 PACK, SPREAD = unit_choice.UnitPolicy.PACK, unit_choice.UnitPolicy.SPREAD
 

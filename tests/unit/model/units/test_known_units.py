@@ -26,7 +26,7 @@ from nova_accel.model.units import unit_changes
 from nova_accel.model.units import unit_choice
 from nova_accel.model.units import unit_claims
 from unit.model import boards
-from unit.model import slices
+from unit.model.cards import slices
 
 NOW = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 

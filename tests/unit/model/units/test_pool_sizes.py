@@ -19,7 +19,7 @@ import testtools
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import pool_sizes
 from nova_accel.model.units import unit_changes
-from unit.model import slices
+from unit.model.cards import slices
 
 GPU = frozenset({'CUSTOM_GPU_A'})
 

@@ -23,7 +23,7 @@ from nova_accel.model.devices import hardware
 from nova_accel.model.devices import programmable
 from nova_accel.virt.publishing import held_answers
 from rig import sample_devices
-from unit.model import slices
+from unit.model.cards import slices
 
 CARD = pci_address.PciAddress(0, 0x81, 0, 0)
 HANDLE = attach_handle.AttachHandle(

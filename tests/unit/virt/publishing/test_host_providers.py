@@ -24,12 +24,12 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import card_slice
 from nova_accel.model import finding
 from nova_accel.model import host_findings
 from nova_accel.model import host_orders
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.cards import card_slice
 from nova_accel.model.devices import hardware
 from nova_accel.model.providers import host_view
 from nova_accel.model.providers import provider_layout

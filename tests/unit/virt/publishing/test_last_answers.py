@@ -13,7 +13,6 @@
 
 """Cards that change hands, by every driver that then sees less of them."""
 
-import functools
 import pathlib
 import shutil
 
@@ -25,7 +24,7 @@ from nova_accel.drivers import nvidia_vfio
 from nova_accel.model import pci_address
 from nova_accel.model.devices import device_spec
 from nova_accel.model.providers import provider_layout
-from nova_accel.testing import nvidia_smi
+from nova_accel.testing import divided_cards
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import held_answers
 from nova_accel.virt.publishing import last_answers
@@ -266,12 +265,12 @@ class TestCardOfManyShapes(test_discovery.EmptyHostTestCase):
 
     def setUp(self):
         super().setUp()
-        info = self.fake.connection.pci_info
-        self.card = pci_functions.divided(info, self.fake.sysfs, self.CARD, 8)
         self.tool = self.useFixture(
-            nvidia_smi.NvidiaSmi(self.fake.sysfs, [self.card])
+            divided_cards.DividedCards(
+                self.fake.sysfs, {self.CARD: self.fake.connection.pci_info}, 8
+            )
         )
-        self.tool.on_change = functools.partial(pci_functions.follow, info)
+        self.card = self.tool.cards[self.CARD]
         specs = device_spec.parse([self.line], None)
         self.useFixture(
             fixtures.MonkeyPatch(

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import itertools
 from typing import NamedTuple
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
 from pictures import canvas
 
 #: Shape -> its colour, which can be told from both backgrounds.

@@ -28,8 +28,8 @@ import statistics
 from typing import Any
 from typing import NamedTuple
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
 from rig.benchmark.simulation import clouds
 from rig.benchmark.simulation import shape_bound
 from rig.benchmark.simulation import shape_picture

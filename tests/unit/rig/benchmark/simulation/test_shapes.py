@@ -20,8 +20,8 @@ from xml.etree import ElementTree
 import fixtures
 import testtools
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
 from rig.benchmark import main
 from rig.benchmark.simulation import shape_bound
 from rig.benchmark.simulation import shape_picture

@@ -13,16 +13,17 @@
 """The slices that a card can still make, and the one that breaks least.
 
 Each function takes the slices that a card ``offered``, and those that guests
-have ``taken``. What it finds is kept, since most cards are like others. It is
+have ``taken``. Its result is kept, since most cards are like others. It is
 found again in a microsecond if the caller keeps frozensets, whose hashes are
 known.
 """
 
 from collections.abc import Iterable
+from collections.abc import Set
 import functools
 from typing import NamedTuple
 
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 
 _Slices = frozenset[card_slice.CardSlice]
 
@@ -85,14 +86,13 @@ def best(
 
 
 def obstacle(
-    wanted: card_slice.CardSlice, taken: Iterable[card_slice.CardSlice]
+    wanted: card_slice.CardSlice, taken: Set[card_slice.CardSlice]
 ) -> str:
     """Why taken slices exclude another one, in words for tenants.
 
     :param wanted: one of the shape
     :returns: to follow a number of units: ``on cards that are whole``
     """
-    taken = frozenset(taken)
     modes = sorted({each.mode for each in taken} - {wanted.mode})
     if modes:
         return f'on cards that are {modes[0]}'

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import card_slice
 from nova_accel.model import decoding
+from nova_accel.model.cards import card_slice
 
 WHOLE_CARD = card_slice.WHOLE_CARD
 

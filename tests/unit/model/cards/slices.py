@@ -14,7 +14,7 @@
 
 from hypothesis import strategies as st
 
-from nova_accel.model import card_slice
+from nova_accel.model.cards import card_slice
 
 _PARTS = 8
 _PART = card_slice.WHOLE_CARD // _PARTS

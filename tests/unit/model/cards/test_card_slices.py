@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
 
 WHOLE_CARD = card_slice.WHOLE_CARD
 
@@ -357,5 +357,5 @@ class TestObstacle(testtools.TestCase):
                 '75 % free, not in one piece',
             ),
         ):
-            text = card_slices.obstacle(wanted, taken)
+            text = card_slices.obstacle(wanted, frozenset(taken))
             self.assertEqual(why, text.removeprefix('on cards with '))

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model.units import shared_card
-from unit.model import slices
+from nova_accel.model.cards import shared_card
+from unit.model.cards import slices
 
 #: Class -> the slices of its units.
 OFFERED = {

@@ -15,8 +15,8 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 
-from nova_accel.model import card_slice
-from nova_accel.model import card_slices
+from nova_accel.model.cards import card_slice
+from nova_accel.model.cards import card_slices
 
 
 class SharedCard:

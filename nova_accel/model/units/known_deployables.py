@@ -1,0 +1,133 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The deployables of all hosts, found by host, provider, or free units."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import types
+from typing import NamedTuple
+
+from nova_accel.model.units import free_providers
+from nova_accel.model.units import pool_sizes
+from nova_accel.model.units import unit_changes
+
+#: A host or provider -> its deployables by their uuids.
+_Places = dict[str, dict[str, unit_changes.ChangedDeployable]]
+
+_NOTHING: Mapping[str, unit_changes.ChangedDeployable] = (
+    types.MappingProxyType({})
+)
+
+
+class Touched(NamedTuple):
+    """What changes have changed.
+
+    ``bound`` is how many units of a class are not free any more, as
+    (provider, resource class, units).
+    """
+
+    rp_uuids: set[str]
+    hostnames: set[str]
+    bound: list[tuple[str, str, int]]
+
+
+class KnownDeployables:
+    """All deployables. Only one thread uses it at a time.
+
+    :ivar free: the providers that have free units
+    :ivar sizes: how many units providers have, free or not
+    """
+
+    def __init__(self) -> None:
+        self.free = free_providers.FreeProviders()
+        self.sizes = pool_sizes.PoolSizes()
+        self._all: dict[str, unit_changes.ChangedDeployable] = {}
+        self._of_host: _Places = {}
+        self._of_provider: _Places = {}
+
+    @property
+    def all(self) -> Collection[unit_changes.ChangedDeployable]:
+        return self._all.values()
+
+    def of_host(
+        self, hostname: str
+    ) -> Collection[unit_changes.ChangedDeployable]:
+        return self._of_host.get(hostname, _NOTHING).values()
+
+    def of_provider(
+        self, rp_uuid: str
+    ) -> Collection[unit_changes.ChangedDeployable]:
+        return self._of_provider.get(rp_uuid, _NOTHING).values()
+
+    def apply(self, changes: unit_changes.Changes) -> Touched:
+        """Learn of changes; the same ones may be told again."""
+        touched = Touched(set(), set(), [])
+        of_hosts = changes.of_hosts
+        for hostname in list(self._of_host if changes.is_all else of_hosts):
+            here = {each.uuid for each in of_hosts.get(hostname, ())}
+            for uuid in self._of_host.get(hostname, {}).keys() - here:
+                self._put(uuid, None, touched)
+        for deployables in (*of_hosts.values(), changes.others):
+            for deployable in deployables:
+                uuid = deployable.uuid
+                if self._all.get(uuid) != deployable:
+                    self._put(uuid, deployable, touched)
+        for rp_uuid in touched.rp_uuids:
+            self._sort(rp_uuid)
+        return touched
+
+    def _put(
+        self,
+        uuid: str,
+        deployable: unit_changes.ChangedDeployable | None,
+        touched: Touched,
+    ) -> None:
+        """Replace a deployable, or forget it."""
+        before = self._all.pop(uuid, None)
+        if before is not None:
+            for places, place in self._places(before, touched):
+                del places[place][uuid]
+                if not places[place]:
+                    del places[place]
+            touched.bound.append(
+                (
+                    before.rp_uuid,
+                    before.resource_class,
+                    before.bound(deployable),
+                )
+            )
+        if deployable is not None:
+            self._all[uuid] = deployable
+            for places, place in self._places(deployable, touched):
+                places.setdefault(place, {})[uuid] = deployable
+
+    def _places(
+        self, deployable: unit_changes.ChangedDeployable, touched: Touched
+    ) -> tuple[tuple[_Places, str], ...]:
+        touched.rp_uuids.add(deployable.rp_uuid)
+        touched.hostnames.add(deployable.hostname)
+        return (
+            (self._of_host, deployable.hostname),
+            (self._of_provider, deployable.rp_uuid),
+        )
+
+    def _sort(self, rp_uuid: str) -> None:
+        hostname = ''
+        kinds = set()
+        deployables = self.of_provider(rp_uuid)
+        self.sizes.put(rp_uuid, deployables)
+        for deployable in deployables:
+            if deployable.free > 0:
+                hostname = deployable.hostname
+                kinds.add((deployable.resource_class, deployable.traits))
+        self.free.put(rp_uuid, hostname, kinds)

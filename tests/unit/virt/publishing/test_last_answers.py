@@ -333,6 +333,26 @@ class TestCardOfManyShapes(test_discovery.EmptyHostTestCase):
         self.holds = set(list(known['mig:3g.40gb'])[:1])
         self.assertEqual(known, self.look())
 
+    def test_a_guest_of_no_ones_has_a_part(self):
+        """No one gets it, though another unit excludes it now."""
+        [device] = self.discover(self.line).devices
+        held, other = (
+            next(
+                handle
+                for handle in device.handles
+                if (handle.slice.shape, handle.slice.start > 0) == unit
+            )
+            for unit in (('mig:3g.40gb', False), ('mig:1g.10gb', True))
+        )
+        self.assertNotEqual(held.address, other.address)
+        self.holds = {held.uuid}
+        self.in_use = {str(other.address): 'a guest that is not of Nova'}
+        found = self.discover(self.line)
+        self.assert_refused(found, 'a guest that is not of Nova')
+        uuids = {handle.uuid for handle in found.devices[0].handles}
+        self.assertIn(held.uuid, uuids)
+        self.assertNotIn(other.uuid, uuids)
+
     def test_no_one_knows_what_else_it_can_be(self):
         """It was taken as soon as it was there, or is nobody's."""
         for self.holds, driver in (({'a handle'}, 'vfio-pci'), ({}, 'nvidia')):

@@ -39,23 +39,19 @@ class Fit:
     """The providers of a host, of which groups take units.
 
     :ivar is_isolated: whether each group needs a provider of its own
+    :ivar chosen: the provider of each group, after :meth:`serves` has said yes
     """
 
     rp_uuids: Collection[str]
     room: Room
     is_isolated: bool
+    chosen: list[tuple[str, device_profile.Group]] = dataclasses.field(
+        default_factory=list
+    )
     _taken: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict
     )
     _used: set[str] = dataclasses.field(default_factory=set)
-    _chosen: list[tuple[str, device_profile.Group]] = dataclasses.field(
-        default_factory=list
-    )
-
-    @property
-    def chosen(self) -> Sequence[tuple[str, device_profile.Group]]:
-        """The provider of each group, after :meth:`serves` has said yes."""
-        return self._chosen
 
     def serves(
         self,
@@ -83,12 +79,12 @@ class Fit:
     ) -> bool:
         """Place the groups within one set that can join them."""
         size = link_division.amount(groups)
-        before = dict(self._taken), set(self._used), list(self._chosen)
+        before = dict(self._taken), set(self._used), list(self.chosen)
         for place in links.places(link, size):
             if self._place(groups, place.rp_uuids):
                 return True
             self._taken, self._used = dict(before[0]), set(before[1])
-            self._chosen = list(before[2])
+            self.chosen = list(before[2])
         return False
 
     def _place(
@@ -120,7 +116,7 @@ class Fit:
         for name, amount in asked:
             key = rp_uuid, name
             self._taken[key] = self._taken.get(key, 0) + amount
-        self._chosen.append((rp_uuid, group))
+        self.chosen.append((rp_uuid, group))
         return True
 
 

@@ -16,7 +16,7 @@ A tenant learns a range, because an exact number would tell what others have.
 """
 
 from collections.abc import Sequence
-import math
+import sys
 from typing import Any
 
 import webob
@@ -51,7 +51,7 @@ def show_availability(req: webob.Request) -> webob.Response:
         )
     is_exact = policy.allows(context, policies.SHOW_EXACT_AVAILABILITY)
     hosts = known.count_servers(
-        groups, math.inf if is_exact else _RANGES[-1][0]
+        groups, sys.maxsize if is_exact else _RANGES[-1][0]
     )
     found = sum(hosts.values())
     allowed = _allowed(context, groups)

@@ -121,7 +121,7 @@ class Fit:
 
 
 def count(
-    pools: _Pools, groups: Sequence[device_profile.Group], most: float
+    pools: _Pools, groups: Sequence[device_profile.Group], most: int
 ) -> int:
     """How many servers a host can serve, one after the other.
 
@@ -131,6 +131,16 @@ def count(
     :param pools: of the host, by their providers
     :param most: where counting ends
     """
+    if len(groups) == 1 and _takes_any_units(groups[0], pools):
+        [group] = groups
+        in_all = sum(
+            min(
+                pool.room(group)[name] // amount
+                for name, amount in group.resources.items()
+            )
+            for pool in pools.values()
+        )
+        return min(in_all, most)
     found = 0
     while found < most:
         left = _after(pools, groups)
@@ -138,6 +148,15 @@ def count(
             break
         found, pools = found + 1, left
     return found
+
+
+def _takes_any_units(group: device_profile.Group, pools: _Pools) -> bool:
+    """Whether it does not matter which units of a provider a server gets."""
+    return (
+        group.link is None
+        and not group.is_on_one_numa_node
+        and all(pool.card is None for pool in pools.values())
+    )
 
 
 def _after(

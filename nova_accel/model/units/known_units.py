@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import itertools
-import math
+import sys
 import threading
 from typing import NamedTuple
 
@@ -271,7 +271,7 @@ class KnownUnits:
         )
 
     def count_servers(
-        self, groups: Iterable[device_profile.Group], most: float = math.inf
+        self, groups: Iterable[device_profile.Group], most: int = sys.maxsize
     ) -> dict[str, int]:
         """Host -> how many servers could start there now.
 

@@ -24,14 +24,14 @@ from nova_accel.overview import explaining
 class Availability(explaining.OfProfile):
     """Show how many servers with a device profile could start now.
 
-    Only their accelerators are counted. Administrators see exact numbers, and
-    on which hosts. Others see about how many within the quota of their
-    project.
+    Only their accelerators are counted. Administrators see exact numbers, on
+    which hosts, and why other units are not free. Others see about how many
+    within the quota of their project.
     """
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    ) -> tuple[tuple[str, ...], list[tuple[str, str, str]]]:
         found = accelerator_calls.call(
             accelerator_calls.client_of(self.app),
             'GET',
@@ -48,12 +48,16 @@ class Availability(explaining.OfProfile):
         )
         if found['is_limited_by_quota']:
             total += ', as the quota says'
-        return ('Host', 'Servers'), [
+        why = found['obstacle'] or ', '.join(
+            f'{each["units"]} {each["resource_class"]} {each["reason"]}'
+            for each in found.get('not_free', ())
+        )
+        return ('Host', 'Servers', 'Why not more'), [
             *(
-                (each['hostname'], str(each['servers']))
+                (each['hostname'], str(each['servers']), '')
                 for each in found.get('hosts', ())
             ),
-            ('all', total),
+            ('all', total, why),
         ]
 
 

@@ -29,7 +29,6 @@ from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
-from nova_accel.model.profiles import group_division
 from nova_accel.model.units import known_units
 from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import our_group
@@ -189,17 +188,11 @@ def _placeable(
     """
     found = _Found()
     sizes = dict(zip(groups, largest, strict=True))
-    for index, group in enumerate(groups):
-        if group.link is None:
-            found.add(
-                index,
-                group_division.placeable(index, group, sizes[group]),
-                share=shares[index],
-            )
-    for members in link_division.by_link(groups).values():
-        found.join(
-            link_division.joined(members, lambda group, _all: sizes[group])
-        )
+    divided = link_division.divided(groups, lambda group, _all: sizes[group])
+    for index, parts in divided.alone.items():
+        found.add(index, parts, share=shares[index])
+    for joined in divided.sets:
+        found.join(joined)
     return found.asked()
 
 

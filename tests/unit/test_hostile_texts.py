@@ -318,7 +318,11 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
             'min_servers': 1,
             'max_servers': 1,
             'is_limited_by_quota': False,
+            'obstacle': None,
             'hosts': [{'hostname': _SAID, 'servers': 1}],
+            'not_free': [
+                {'resource_class': _SAID, 'reason': _SAID, 'units': 1}
+            ],
         }
         with fixtures.MonkeyPatch(
             'nova_accel.osc.accelerator_calls.call',

@@ -265,12 +265,27 @@ AVAILABILITY = one(
             'min_servers': _INTEGER,
             'max_servers': {'type': ['integer', 'null']},
             'is_limited_by_quota': {'type': 'boolean'},
+            'obstacle': {
+                **_STRING_OR_NULL,
+                'description': 'Why no free unit could change it',
+            },
             'hosts': {
                 'type': 'array',
                 'items': _fields({'hostname': _STRING, 'servers': _INTEGER}),
             },
+            'not_free': {
+                'type': 'array',
+                'items': _fields(
+                    {
+                        'resource_class': _STRING,
+                        'reason': _STRING,
+                        'units': _INTEGER,
+                    }
+                ),
+            },
         },
         'hosts',
+        'not_free',
     ),
 )
 

@@ -28,8 +28,11 @@ from nova_accel.api.http import caller
 from nova_accel.api.http import policy
 from nova_accel.api.http import request
 from nova_accel.api.policies import device_profile as policies
+from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import quota
+from nova_accel.model.units import known_units
+from nova_accel.model.units import shortage_reason
 from nova_accel.scheduler import known_stock
 
 #: The ranges that tenants learn; the last one has no end.
@@ -43,16 +46,22 @@ def show_availability(req: webob.Request) -> webob.Response:
     """
     context = request.authorize(req)
     profile = device_profile_handler.find(req)
-    groups = device_profile.parse_groups(profile['groups'])
+    groups = link_division.off_fabric(
+        device_profile.parse_groups(profile['groups'])
+    )
     known = known_stock.current(known_stock.FRESH_S)
     if known is None:
         raise exceptions.ServiceUnavailable(
             'the database of accelerators gives no answer'
         )
     is_exact = policy.allows(context, policies.SHOW_EXACT_AVAILABILITY)
-    hosts = known.count_servers(
-        groups, sys.maxsize if is_exact else _RANGES[-1][0]
-    )
+    hosts, obstacle = {}, None
+    try:
+        hosts = known.count_servers(
+            groups, sys.maxsize if is_exact else _RANGES[-1][0]
+        )
+    except exceptions.NotFound as error:
+        obstacle = error.public
     found = sum(hosts.values())
     allowed = _allowed(context, groups)
     servers = found if allowed is None else min(found, allowed)
@@ -63,13 +72,31 @@ def show_availability(req: webob.Request) -> webob.Response:
         'min_servers': least,
         'max_servers': most,
         'is_limited_by_quota': servers < found,
+        'obstacle': obstacle,
     }
     if is_exact:
         told['hosts'] = [
             {'hostname': hostname, 'servers': amount}
             for hostname, amount in sorted(hosts.items())
         ]
+        told['not_free'] = _not_free(known, groups)
     return webob.Response(json_body={'availability': told})
+
+
+def _not_free(
+    known: known_units.KnownUnits, groups: Sequence[device_profile.Group]
+) -> list[dict[str, Any]]:
+    """What blocks the rest: the units that suit, by why they are not free."""
+    amounts = shortage_reason.not_free(
+        groups,
+        known.inventories(
+            {name for group in groups for name in group.resources}
+        ),
+    )
+    return [
+        {'resource_class': resource_class, 'reason': reason, 'units': units}
+        for (resource_class, reason), units in sorted(amounts.items())
+    ]
 
 
 def _range(servers: int) -> tuple[int, int | None]:

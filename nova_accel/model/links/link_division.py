@@ -20,6 +20,7 @@ resources: the provider of the set, above the pools of all parts.
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -60,6 +61,43 @@ class JoinedGroups(NamedTuple):
     def is_one(self) -> bool:
         """Whether one provider serves all of it."""
         return sum(map(len, self.parts.values())) == 1
+
+
+class DividedGroups(NamedTuple):
+    """The groups of a profile in parts, each of which a provider can serve.
+
+    ``alone`` maps the index of a group without a link to its parts.
+    """
+
+    alone: Mapping[int, tuple[device_profile.Group, ...]]
+    sets: Sequence[JoinedGroups]
+
+    @property
+    def parts(self) -> Iterator[device_profile.Group]:
+        """All parts, those without a link first."""
+        for indexed in (self.alone, *(each.parts for each in self.sets)):
+            for parts in indexed.values():
+                yield from parts
+
+
+def divided(
+    groups: Sequence[device_profile.Group],
+    largest: Callable[[device_profile.Group, int], int],
+) -> DividedGroups:
+    """The parts of all groups of a profile.
+
+    :param largest: as :func:`joined` takes it; no device has to be joined for
+        a group without a link
+    :raises NotFound: a group is too large; the text names it
+    """
+    return DividedGroups(
+        {
+            index: group_division.placeable(index, group, largest(group, 0))
+            for index, group in enumerate(groups)
+            if group.link is None
+        },
+        [joined(members, largest) for members in by_link(groups).values()],
+    )
 
 
 def amount(groups: Iterable[device_profile.Group]) -> int:

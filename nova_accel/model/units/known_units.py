@@ -27,6 +27,7 @@ import threading
 from typing import NamedTuple
 
 from nova_accel.model.cards import card_slices
+from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import explanation
 from nova_accel.model.units import free_units
@@ -271,13 +272,17 @@ class KnownUnits:
         )
 
     def count_servers(
-        self, groups: Iterable[device_profile.Group], most: int = sys.maxsize
+        self, groups: Sequence[device_profile.Group], most: int = sys.maxsize
     ) -> dict[str, int]:
         """Host -> how many servers could start there now.
 
+        The region that a bitstream is for is not looked up.
+
+        :param groups: of a profile, see :func:`link_division.off_fabric`
         :param most: of all hosts, where counting ends
+        :raises NotFound: a group is larger than all pools, free or not
         """
-        wanted = _sorted(groups)
+        wanted = _sorted(link_division.divided(groups, self.largest).parts)
         found: dict[str, int] = {}
         with self._lock:
             free = self._deployables.free

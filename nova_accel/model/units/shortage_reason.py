@@ -21,6 +21,8 @@ As in Placement, one resource provider serves a whole group.
 
 import collections
 from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import re
@@ -176,6 +178,23 @@ def find(
     )
 
 
+def not_free(
+    groups: Sequence[device_profile.Group],
+    inventories: Iterable[explanation.Inventory],
+) -> dict[tuple[str, str], int]:
+    """(Resource class, reason) -> units that suit a group and are not free."""
+    amounts: collections.Counter[tuple[str, str]] = collections.Counter()
+    for each in inventories:
+        if any(
+            each.resource_class in group.resources
+            and not _misfits(group, each)
+            for group in groups
+        ):
+            for why, amount in _not_free(each):
+                amounts[each.resource_class, why] += amount
+    return dict(amounts)
+
+
 def _nearest_host(
     groups: Mapping[str, device_profile.Group],
     inventories: Sequence[explanation.Inventory],
@@ -237,11 +256,8 @@ def _why_not_free(inventories: Sequence[explanation.Inventory]) -> str:
     free = 0
     for each in inventories:
         free += each.free
-        for why, amount in each.units.items():
-            if each.is_silent:
-                amounts[_SILENT] += amount
-            elif why is not None:
-                amounts[why] += amount
+        for why, amount in _not_free(each):
+            amounts[why] += amount
     if len(amounts) == 1 and not free:
         [(why, amount)] = amounts.items()
         return (
@@ -253,6 +269,16 @@ def _why_not_free(inventories: Sequence[explanation.Inventory]) -> str:
     if free:
         told.append(f'{free} free')
     return f'of {sum(amounts.values()) + free}, {_and(told)}'
+
+
+def _not_free(
+    inventory: explanation.Inventory,
+) -> Iterator[tuple[str, int]]:
+    for why, amount in inventory.units.items():
+        if inventory.is_silent:
+            yield _SILENT, amount
+        elif why is not None:
+            yield why, amount
 
 
 def _fewer(inventories: Sequence[explanation.Inventory]) -> str | None:

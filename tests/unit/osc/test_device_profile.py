@@ -60,11 +60,26 @@ class TestAvailability(base.CommandTestCase):
     def test_hosts_and_their_sum(self):
         for number in range(2):
             reports.SimulatedHost(f'compute-{number}', regions=(2,)).report()
+        reports.SimulatedHost(
+            'compute-2', regions=(2, 1), faults=((0, 'dead'),)
+        ).report()
         device_profile_db.create('gold', [{'resources:FPGA': '1'}])
         self.assertEqual(
-            [('compute-0', '2'), ('compute-1', '2'), ('all', '4')],
+            [
+                ('compute-0', '2', ''),
+                ('compute-1', '2', ''),
+                ('compute-2', '1', ''),
+                ('all', '5', '2 FPGA faulty'),
+            ],
             list(map(tuple, self.servers('gold'))),
         )
+
+    def test_what_no_host_can_have(self):
+        reports.SimulatedHost(regions=(2,)).report()
+        device_profile_db.create('many', [{'resources:FPGA': '9'}])
+        [(host, servers, why)] = self.servers('many')
+        self.assertEqual(('all', '0'), (host, servers))
+        self.assertIn('no pool of devices has FPGA=9', why)
 
     def test_what_a_tenant_sees(self):
         for *told, text in (
@@ -79,7 +94,8 @@ class TestAvailability(base.CommandTestCase):
                         ('min_servers', 'max_servers', 'is_limited_by_quota'),
                         told,
                         strict=True,
-                    )
+                    ),
+                    obstacle=None,
                 )
             }
             self.useFixture(
@@ -89,5 +105,5 @@ class TestAvailability(base.CommandTestCase):
                 )
             )
             self.assertEqual(
-                [('all', text)], list(map(tuple, self.servers('gold')))
+                [('all', text, '')], list(map(tuple, self.servers('gold')))
             )

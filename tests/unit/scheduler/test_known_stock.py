@@ -11,6 +11,7 @@
 # under the License.
 
 import collections
+from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
 import itertools
@@ -29,6 +30,7 @@ from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import host_arqs
 from nova_accel.db.sql import engine
 from nova_accel.model import naming
+from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.units import known_units
@@ -37,10 +39,19 @@ from nova_accel.scheduler import known_stock
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from rig import quick_database
+from rig.loopback import board_cloud
+from rig.loopback import board_host
 
 CONF = conf.CONF
 
 START = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
+
+_NIC = {'resources:CUSTOM_NIC': '1'}
+
+
+def _joined(amount: int) -> dict[str, str]:
+    """A group of GPUs that NVLink joins."""
+    return {'resources:PGPU': f'{amount}', 'accel:link': 'nvlink'}
 
 
 class KnownStockTestCase(testtools.TestCase):
@@ -289,6 +300,81 @@ class TestCurrent(testtools.TestCase):
         engine.forget()
         self.assertIsNone(known_stock.KnownStock().current(0))
         self.assertIn('[nova_accel_database] connection', self.log.output)
+
+
+class TestCountServersOnBoards(testtools.TestCase):
+    """As many start, by Placement and nova-scheduler, as are counted.
+
+    There are two hosts with NVSwitch boards, and servers come and go.
+    """
+
+    clouds = 60 if os.environ.get('HYPOTHESIS_PROFILE') == 'full' else 1
+
+    #: Name -> groups of a device profile, and the servers on empty boards.
+    PROFILES: Mapping[str, tuple[list[dict[str, str]], int]] = {
+        'gpu': ([{'resources:PGPU': '1'}], 16),
+        'pair': ([_joined(2)], 8),
+        'half': ([_joined(4)], 4),
+        'board': ([_joined(8)], 2),
+        'board of groups': ([_joined(4), _joined(4)], 2),
+        'half with a card': ([_joined(4), _NIC], 4),
+        'not joined': ([{'resources:PGPU': '1'}] * 2, 0),
+        'pool not joined': ([{'resources:PGPU': '2'}], 0),
+        'cards': ([_NIC, _NIC], 4),
+        'unknown': ([{'resources:CUSTOM_FPAG': '1'}], 0),
+    }
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        self.cloud = self.useFixture(
+            board_cloud.BoardCloud(
+                [board_host.BoardHost(f'board-{name}') for name in 'ab']
+            )
+        )
+        for name, (groups, _servers) in self.PROFILES.items():
+            self.cloud.profile(name, *groups)
+
+    def test_empty_boards(self) -> None:
+        for name, (groups, servers) in self.PROFILES.items():
+            self.assertEqual(servers, self.count(groups), name)
+
+    def test_servers_come_and_go(self) -> None:
+        for seed in range(self.clouds):
+            chance = random.Random(seed)
+            for name, (groups, _servers) in self.PROFILES.items():
+                for _server in range(chance.randint(0, 5)):
+                    self.cloud.is_refused(
+                        chance.choice(['gpu', 'pair', 'half', 'cards'])
+                    )
+                servers = sorted(self.cloud.servers)
+                for uuid in chance.sample(servers, len(servers) // 3):
+                    self.cloud.delete(uuid)
+                counted = self.count(groups)
+                started = 0
+                while not self.cloud.is_refused(name):
+                    started += 1
+                self.assertEqual(counted, started, (seed, name))
+                for uuid in tuple(self.cloud.servers):
+                    self.cloud.delete(uuid)
+
+    def test_a_group_that_no_pool_has(self) -> None:
+        error = self.assertRaises(
+            exceptions.NotFound,
+            self.count,
+            [{'resources:CUSTOM_NIC': '64'}],
+        )
+        self.assertIn('no pool of devices has CUSTOM_NIC=64', error.public)
+
+    def count(self, groups: list[dict[str, str]]) -> int:
+        # The API runs beside nova-scheduler, and has no claims of its own.
+        known = known_stock.KnownStock().current(known_stock.FRESH_S)
+        assert known is not None
+        return sum(
+            known.count_servers(
+                link_division.off_fabric(device_profile.parse_groups(groups))
+            ).values()
+        )
 
 
 class TestCountServers(testtools.TestCase):

@@ -15,7 +15,9 @@ from typing import Any
 
 import fixtures
 
+from nova_accel.db import device_profile as device_profile_db
 from nova_accel.scheduler import known_stock
+from rig.loopback import board_host
 from unit.api import base
 
 _PATH = '/device_profiles/gold/availability'
@@ -75,6 +77,42 @@ class AvailabilityTest(base.ApiTestCase):
         self.create_profile('typo', {'resources:CUSTOM_FPAG': '1'})
         told = self.availability(path='/device_profiles/typo/availability')
         self.assertEqual((0, 0), (told['min_servers'], told['max_servers']))
+
+    def test_what_blocks_the_rest(self) -> None:
+        self.clean_host(functions=10)
+        self.assertEqual([], self.availability(base.ADMIN)['not_free'])
+        for device in self.ok('GET', '/devices', roles=base.ADMIN)['devices']:
+            self.ok(
+                'POST', f'/devices/{device["uuid"]}/disable', roles=base.ADMIN
+            )
+        self.assertEqual(
+            [{'resource_class': 'FPGA', 'reason': 'disabled', 'units': 10}],
+            self.availability(base.ADMIN)['not_free'],
+        )
+        self.assertNotIn('not_free', self.availability())
+
+    def test_a_fabric_gives_no_two_that_are_not_joined(self) -> None:
+        board_host.BoardHost('board').report()
+        for name, groups, servers in (
+            ('one', [{'resources:PGPU': '1'}], 8),
+            ('two', [{'resources:PGPU': '1'}] * 2, 0),
+            (
+                'joined',
+                [{'resources:PGPU': '8', 'accel:link': 'nvlink'}],
+                1,
+            ),
+        ):
+            device_profile_db.create(name, groups)
+            told = self.availability(
+                base.ADMIN, f'/device_profiles/{name}/availability'
+            )
+            self.assertEqual(servers, told['max_servers'], name)
+
+    def test_a_group_that_no_pool_has(self) -> None:
+        self.create_profile('huge', {'resources:FPGA': '64'})
+        told = self.availability(path='/device_profiles/huge/availability')
+        self.assertEqual(0, told['max_servers'])
+        self.assertIn('FPGA=64', told['obstacle'])
 
     def test_within_the_quota(self) -> None:
         left = {'FPGA': 3}

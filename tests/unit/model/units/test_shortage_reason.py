@@ -76,6 +76,48 @@ class TestRefusals(testtools.TestCase):
         self.assertNotRegex(text, 'host-|compute-|rp|I/O|fire')
 
 
+class TestNotFree(testtools.TestCase):
+    def test_units_that_suit_by_their_reasons(self) -> None:
+        suited = frozenset({'CUSTOM_A'})
+        self.assertEqual(
+            {
+                ('FPGA', 'in use'): 5,
+                ('FPGA', 'on hosts that do not report'): 2,
+            },
+            shortage_reason.not_free(
+                [
+                    device_profile.Group(
+                        {'FPGA': 1},
+                        required=suited,
+                        forbidden=frozenset({'CUSTOM_B'}),
+                    )
+                ]
+                * 2,
+                [
+                    shortages.inventory(
+                        units={None: 4, 'in use': 2}, traits=suited
+                    ),
+                    shortages.inventory(units={'in use': 3}, traits=suited),
+                    shortages.inventory(
+                        units={None: 1, 'in use': 1},
+                        traits=suited,
+                        is_silent=True,
+                    ),
+                    shortages.inventory(units={'in use': 9}),
+                    shortages.inventory(
+                        units={'in use': 9},
+                        traits=suited | {'CUSTOM_B'},
+                    ),
+                    shortages.inventory(
+                        units={'in use': 9},
+                        traits=suited,
+                        resource_class='VGPU',
+                    ),
+                ],
+            ),
+        )
+
+
 class TestFind(testtools.TestCase):
     def cause(self, **group: object) -> str:
         return str(

@@ -91,6 +91,8 @@ class TestScheduler(scheduler_cloud.SchedulerCloud):
             ('candidates_calls_of_50', 0),
             ('placement_calls_of_50', 0),
             ('all_candidates_calls', 1),
+            # The device profile, and what has changed.
+            ('availability_statements', 2),
         ):
             self.assertEqual(amount, found[name], name)
 

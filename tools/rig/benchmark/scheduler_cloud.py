@@ -61,7 +61,6 @@ CONF = cfg.CONF
 
 DEVICES = 8
 
-_PROFILE = 'qat'
 _TRAIT = 'CUSTOM_QAT_INTEL_37C9'
 _GROUP = {
     'resources:CUSTOM_QAT': '1',
@@ -102,6 +101,9 @@ class SchedulerCloud(test.TestCase):
     :ivar manager: Nova's SchedulerManager
     """
 
+    #: The name of the device profile of the accelerated servers.
+    PROFILE = 'qat'
+
     HOSTS = 1
     DATABASE = 'sqlite'
 
@@ -128,7 +130,7 @@ class SchedulerCloud(test.TestCase):
         self._placement = self.useFixture(scheduling.Placement())
         self.manager = manager.SchedulerManager()
         self._context = nova_context.get_admin_context()
-        device_profile_db.create(_PROFILE, [_GROUP])
+        device_profile_db.create(self.PROFILE, [_GROUP])
         self._fill()
 
     def _configure(self) -> None:
@@ -322,7 +324,7 @@ class SchedulerCloud(test.TestCase):
     def request(self, accelerated: bool) -> 'objects.RequestSpec':
         """A new request for servers, as nova-conductor makes it."""
         spec = scheduling.request_spec(
-            {device_profile.FLAVOR_KEY: _PROFILE} if accelerated else {}
+            {device_profile.FLAVOR_KEY: self.PROFILE} if accelerated else {}
         )
         spec.image = objects.ImageMeta(properties=objects.ImageMetaProps())
         for name in _NULL_FIELDS:

@@ -30,6 +30,7 @@ from nova.scheduler import weights
 from nova.scheduler.client import report
 
 from nova_accel.db.sql import time_limits
+from rig.benchmark import availability_cost
 from rig.benchmark import calls
 from rig.benchmark import turns
 
@@ -73,6 +74,7 @@ def figures(cloud: Any, rounds: int) -> dict[str, Any]:
         **_request_filters(cloud, rounds),
         **_counts(cloud),
         **_decision(cloud, rounds),
+        **availability_cost.figures(cloud.PROFILE, rounds),
     }
 
 

@@ -269,7 +269,7 @@ def _largest(group: device_profile.Group, joined: int = 0) -> int:
 
 
 def _share(group: device_profile.Group) -> int:
-    """What a unit of the group takes of its card, 0 if it shares none.
+    """The share of its card that a unit takes, 0 if it shares none.
 
     It is the largest amount of all products. So Placement never gives more
     than any card has.

@@ -267,7 +267,7 @@ AVAILABILITY = one(
             'is_limited_by_quota': {'type': 'boolean'},
             'obstacle': {
                 **_STRING_OR_NULL,
-                'description': 'Why no free unit could change it',
+                'description': 'Which group is larger than every pool',
             },
             'hosts': {
                 'type': 'array',

@@ -86,7 +86,7 @@ def show_availability(req: webob.Request) -> webob.Response:
 def _not_free(
     known: known_units.KnownUnits, groups: Sequence[device_profile.Group]
 ) -> list[dict[str, Any]]:
-    """What blocks the rest: the units that suit, by why they are not free."""
+    """The units that suit and are not free, by the reason."""
     amounts = shortage_reason.not_free(
         groups,
         known.inventories(
@@ -100,7 +100,7 @@ def _not_free(
 
 
 def _range(servers: int) -> tuple[int, int | None]:
-    """What a tenant learns of a number."""
+    """The range that a tenant learns of a number."""
     return next(each for each in reversed(_RANGES) if each[0] <= servers)
 
 

@@ -366,8 +366,8 @@ class KnownUnits:
         with self._lock:
             self._withdraw(consumer, instead, now)
             for place, amount in wanted.items():
-                # Units that are claimed already may exclude the next ones. Of
-                # a provider that is not known yet, Placement knows better.
+                # Units that are claimed already may exclude the next ones.
+                # Placement knows better of a provider that is not known yet.
                 if self.pool(place[0]) and self.free(*place) < amount:
                     self._withdraw(consumer, wanted, now)
                     return False

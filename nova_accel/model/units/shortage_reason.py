@@ -190,7 +190,7 @@ def not_free(
             and not _misfits(group, each)
             for group in groups
         ):
-            for why, amount in _not_free(each):
+            for why, amount in _obstacles(each):
                 amounts[each.resource_class, why] += amount
     return dict(amounts)
 
@@ -256,7 +256,7 @@ def _why_not_free(inventories: Sequence[explanation.Inventory]) -> str:
     free = 0
     for each in inventories:
         free += each.free
-        for why, amount in _not_free(each):
+        for why, amount in _obstacles(each):
             amounts[why] += amount
     if len(amounts) == 1 and not free:
         [(why, amount)] = amounts.items()
@@ -271,9 +271,10 @@ def _why_not_free(inventories: Sequence[explanation.Inventory]) -> str:
     return f'of {sum(amounts.values()) + free}, {_and(told)}'
 
 
-def _not_free(
+def _obstacles(
     inventory: explanation.Inventory,
 ) -> Iterator[tuple[str, int]]:
+    """Why units are not free, and how many."""
     for why, amount in inventory.units.items():
         if inventory.is_silent:
             yield _SILENT, amount

@@ -10,8 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
-"""What it costs the API to tell how many servers could start."""
+"""The cost of telling how many servers could start."""
 
 import functools
 from typing import Any

@@ -29,6 +29,37 @@ def pools_of(size):
     return lambda group, joined: size
 
 
+class TestDivided(testtools.TestCase):
+    def test_groups_alone_and_in_sets(self):
+        alone = a_group(None, CUSTOM_NIC=4)
+        divided = link_division.divided(
+            [a_group(PGPU=4), alone, a_group('numa', FPGA=1)], pools_of(2)
+        )
+        self.assertEqual([1], [*divided.alone])
+        self.assertEqual(
+            ['CUSTOM_NOVA_ACCEL_NVLINK_4', 'CUSTOM_NOVA_ACCEL_NUMA_1'],
+            [each.trait for each in divided.sets],
+        )
+        self.assertEqual(
+            [
+                {'CUSTOM_NIC': 2},
+                {'CUSTOM_NIC': 2},
+                {'PGPU': 2},
+                {'PGPU': 2},
+                {'FPGA': 1},
+            ],
+            [part.resources for part in divided.parts],
+        )
+
+    def test_a_group_that_is_too_large(self):
+        self.assertRaises(
+            exceptions.NotFound,
+            link_division.divided,
+            [a_group(None, CUSTOM_NIC=64)],
+            pools_of(4),
+        )
+
+
 class TestJoined(testtools.TestCase):
     def parts(self, largest, *groups):
         joined = link_division.joined(

@@ -40,6 +40,10 @@ class Explain(explaining.Explain):
                 classes, PAGE, after, hostname
             )
             yield _rows(groups, explanation.inventories(units))
+            yield (
+                explaining.nothing(number, group.resources)
+                for number, group in enumerate(groups)
+            )
             if len(hostnames) < PAGE:
                 return
             after = hostnames[-1]

@@ -21,13 +21,17 @@ import collections
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
+import copy
 import dataclasses
+import functools
 import itertools
 from typing import Any
 from typing import TypedDict
 
 import sqlalchemy as sa
 
+from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import free_handles
@@ -37,12 +41,16 @@ from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import arq_types
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import extra_specs
 from nova_accel.model.profiles import group_division
 from nova_accel.model.profiles import matching
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.units import handle_stock
 
 _ARQS = schema.ARQS
+
+#: Why a device profile is passed over, if known units tell nothing.
+_NO_ROOM = 'no host had it with all else that the server needs'
 
 
 class _Binding(TypedDict):
@@ -69,10 +77,12 @@ class AcquireRequest:
     """A host's request for what an instance is to hold.
 
     ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
-    ``allocations`` are those that the instance has of our providers.
-    ``groups``, in their stored form, replace those of the device profile, if
-    there are any. ``numa_nodes`` are those of the host that have the cells of
-    the guest, none if they do not matter.
+    ``device_profile_name`` may be several, as a flavor names them: the first
+    one is bound that the allocations serve. ``allocations`` are those that the
+    instance has of our providers. ``groups``, in their stored form, replace
+    those of the device profile, if there are any. ``numa_nodes`` are those of
+    the host that have the cells of the guest, none if they do not matter.
+    ``obstacles`` says of device profiles why they cannot be served now.
     """
 
     instance_uuid: str
@@ -85,6 +95,14 @@ class AcquireRequest:
     image_uuid: str | None = None
     groups: Sequence[Mapping[str, str]] = ()
     numa_nodes: frozenset[int] = frozenset()
+    obstacles: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the device profiles, the best one first."""
+        if not self.device_profile_name:
+            return (device_profile.NO_PROFILE,)
+        return extra_specs.alternatives(self.device_profile_name)
 
     @property
     def key(self) -> fence.Key:
@@ -268,10 +286,7 @@ def _suffices(
     return (
         bool(held)
         and amounts == allocated
-        and all(
-            row['device_profile_name'] == request.device_profile_name
-            for row in held
-        )
+        and all(row['device_profile_name'] in request.names for row in held)
         and (
             not request.groups
             or {row['device_profile_group_id']: row['group'] for row in held}
@@ -299,7 +314,8 @@ def _count(
 
 
 def _bind(connection: sa.Connection, request: AcquireRequest) -> None:
-    profile = _profile(connection, request)
+    """Bind the first device profile that the allocations serve."""
+    profiles = _profiles(connection, request)
     stock = free_handles.read(
         connection,
         [
@@ -312,6 +328,31 @@ def _bind(connection: sa.Connection, request: AcquireRequest) -> None:
         ],
         request.numa_nodes,
     )
+    for profile in profiles[:-1]:
+        with contextlib.suppress(
+            exceptions.InvalidDeviceProfile,
+            exceptions.NoAssignment,
+            exceptions.AcceleratorsBusy,
+        ):
+            # What cannot be allotted may have been in part.
+            found = _allot(request, profile, copy.deepcopy(stock))
+            break
+    else:
+        found = _allot(request, profiles[-1], stock)
+    arq_rows.insert_bound(connection, *found)
+
+
+def _allot(
+    request: AcquireRequest,
+    profile: profile_rows.RequestedProfile,
+    stock: handle_stock.HandleStock,
+) -> tuple[list[dict[str, Any]], handle_stock.Allotment, str]:
+    """The rows of a profile, their handles, and why it is this one.
+
+    :raises InvalidDeviceProfile: it is malformed
+    :raises NoAssignment: its groups do not match the allocations
+    :raises AcceleratorsBusy: fewer handles are free than were allocated
+    """
     groups = group_division.placed(
         device_profile.parse_groups(profile['groups']), request.allocations
     )
@@ -336,26 +377,58 @@ def _bind(connection: sa.Connection, request: AcquireRequest) -> None:
             )
         ]
     )
-    arq_rows.insert_bound(
-        connection, list(itertools.chain.from_iterable(rows)), allotted
+    better = request.names[: request.names.index(profile['name'])]
+    return (
+        list(itertools.chain.from_iterable(rows)),
+        allotted,
+        ''.join(
+            f'not {name}: {request.obstacles.get(name, _NO_ROOM)}; '
+            for name in better
+        ),
     )
 
 
-def _profile(
+def _profiles(
     connection: sa.Connection, request: AcquireRequest
-) -> profile_rows.RequestedProfile:
-    """The profile with the groups of the request, or as it is now."""
+) -> Sequence[profile_rows.RequestedProfile]:
+    """The profile with the groups of the request, or each as it is now."""
     if request.groups:
-        return {
-            'name': request.device_profile_name,
-            'groups': request.groups,
-        }
-    return profile_rows.read_requested(
-        connection,
-        request.device_profile_name,
-        profile_rows.RequestedProfile,
-        profile_rows.REQUESTED,
+        return [
+            {
+                'name': request.device_profile_name,
+                'groups': request.groups,
+            }
+        ]
+    names = request.names
+    if len(names) > 1:
+        return profile_rows.read_alternatives(
+            connection, _possible(connection, request)
+        )
+    return [
+        profile_rows.read_requested(
+            connection,
+            names[0],
+            profile_rows.RequestedProfile,
+            profile_rows.REQUESTED,
+        )
+    ]
+
+
+def _possible(
+    connection: sa.Connection, request: AcquireRequest
+) -> Sequence[str]:
+    """All names, or those that a guest has that is migrated live."""
+    if request.role != arq_types.Role.INCOMING:
+        return request.names
+    had = set(
+        connection.scalars(
+            sa.select(_ARQS.c.device_profile_name).where(
+                _ARQS.c.instance_uuid == request.instance_uuid,
+                _ARQS.c.role == arq_types.Role.ACTIVE,
+            )
+        )
     )
+    return [name for name in request.names if name in had] or request.names
 
 
 def _rows(

@@ -71,6 +71,18 @@ class Explain(explaining.Explain):
             'explain',
             {} if hostname is None else {'hostname': hostname},
         ):
+            yield [
+                explaining.nothing(
+                    group['device_profile_group_id'],
+                    (
+                        key.removeprefix('resources:')
+                        for key in group['group']
+                        if key.startswith('resources:')
+                    ),
+                )
+                for group in page['groups']
+                if not group['resource_providers']
+            ]
             yield (
                 (
                     group['device_profile_group_id'],

@@ -25,6 +25,7 @@ from osc_lib import exceptions
 
 from nova_accel.model.fleet import drain_plan
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import extra_specs
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import nova_calls
 
@@ -180,6 +181,9 @@ class DrainCloud:
                 drain_plan.Resize.NONE
                 if is_here or shown['status'] != 'VERIFY_RESIZE'
                 else self._resize(uuid)
+            ),
+            alternatives=extra_specs.profiles(
+                shown['flavor'].get('extra_specs', {})
             ),
         )
 

@@ -197,7 +197,7 @@ class HostEmptying:
         known.step = drain_plan.decide(
             server,
             drain_plan.Allowed(
-                self._allows_cold, self._no_room(holding), known.failed
+                self._allows_cold, self._no_room(server, holding), known.failed
             ),
             0
             if known.left_since is None
@@ -220,12 +220,22 @@ class HostEmptying:
             known.failed[way] = self._cloud.why_failed(uuid)
             known.going = None
 
-    def _no_room(self, holding: drain_cloud.Holding) -> str | None:
+    def _no_room(
+        self,
+        server: drain_plan.DrainedServer | None,
+        holding: drain_cloud.Holding,
+    ) -> str | None:
         """Why no other host can have it; each profile is asked for once."""
+        if server is None:
+            return None
         for profile in sorted(holding.profiles):
-            if profile not in self._rooms:
-                self._rooms[profile] = self._cloud.no_room(profile)
-            if self._rooms[profile] is not None:
+            names = [profile, *server.alternatives]
+            for name in names:
+                if name not in self._rooms:
+                    self._rooms[name] = self._cloud.no_room(name)
+                if self._rooms[name] is None:
+                    break
+            else:
                 return self._rooms[profile]
         return None
 

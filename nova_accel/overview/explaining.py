@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Iterable
 from collections.abc import Iterator
 
+from nova_accel.model.profiles import extra_specs
 from nova_accel.overview import printing
 
 COLUMNS = (
@@ -28,7 +29,13 @@ COLUMNS = (
     'Why it cannot serve the group',
 )
 
-Row = tuple[int, str, str, str, int, int, str]
+#: The first column is text if there are several device profiles.
+Row = tuple[int | str, str, str, str, int, int, str]
+
+
+def nothing(number: int, resource_classes: Iterable[str]) -> Row:
+    """The row of a group whose resource classes no host of a page has."""
+    return number, '', '', ', '.join(sorted(resource_classes)), 0, 0, ''
 
 
 class OfProfile(printing.Lister):
@@ -39,7 +46,10 @@ class OfProfile(printing.Lister):
         parser.add_argument(
             'profile',
             metavar='<profile>',
-            help='the name or uuid of the device profile',
+            help=(
+                'the name or uuid of the device profile; or several names '
+                'with commas between them, as a flavor has them'
+            ),
         )
         return parser
 
@@ -48,7 +58,8 @@ class Explain(OfProfile):
     """Show which hosts could serve a device profile, and why others cannot.
 
     The groups are counted from zero. The last column is empty for a resource
-    provider that can serve the group now.
+    provider that can serve the group now. Of several device profiles, each
+    server gets the first one that can be served.
     """
 
     def pages(
@@ -56,7 +67,7 @@ class Explain(OfProfile):
     ) -> Iterator[Iterable[Row]]:
         """The rows of some hosts after those of others.
 
-        It is the program's own way.
+        It is the program's own way. A group without any has :func:`nothing`.
 
         :param profile: its name or uuid
         :param hostname: the only host, None for all
@@ -75,8 +86,26 @@ class Explain(OfProfile):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterator[Row]]:
+        named, host = parsed_args.profile, parsed_args.host
+        if ',' not in named:
+            return COLUMNS, self._rows(named, host)
         return COLUMNS, (
-            row
-            for page in self.pages(parsed_args.profile, parsed_args.host)
-            for row in sorted(page, key=lambda row: (*row[1:4], row[0]))
+            (f'{name}: {row[0]}', *row[1:])
+            for name in extra_specs.alternatives(named)
+            for row in self._rows(name, host)
         )
+
+    def _rows(self, profile: str, hostname: str | None) -> Iterator[Row]:
+        served: set[int | str] = set()
+        classes: dict[int | str, str] = {}
+        for page in self.pages(profile, hostname):
+            for row in sorted(page, key=lambda row: (*row[1:4], row[0])):
+                if row[1]:
+                    served.add(row[0])
+                    yield row
+                else:
+                    classes[row[0]] = row[3]
+        host = 'no host' if hostname is None else f'no host {hostname}'
+        for number, names in classes.items():
+            if number not in served:
+                yield number, '', '', names, 0, 0, f'{host} reports {names}'

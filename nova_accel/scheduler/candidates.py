@@ -46,6 +46,36 @@ def ask(
         ),
         group_policy,
     )
+    return _candidates(
+        context,
+        request,
+        limit,
+        ', '.join(group.requester_id for group in groups),
+    )
+
+
+def ask_all(
+    context: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> list[dict[str, Any]] | None:
+    """A candidate for the whole request, as Nova will ask for it.
+
+    :param request_spec: for any host, after the request filters
+    :returns: as for :func:`ask`
+    """
+    return _candidates(
+        context,
+        utils.resources_from_request_spec(context, request_spec, None),
+        1,
+        request_spec.instance_uuid,
+    )
+
+
+def _candidates(
+    context: nova_context.RequestContext,
+    request: utils.ResourceRequest,
+    limit: int | None,
+    asked: str,
+) -> list[dict[str, Any]] | None:
     if limit is not None:
         request._limit = limit
     try:
@@ -55,7 +85,7 @@ def ask(
     except ks_exc.ClientException as error:
         LOG.warning(
             'Placement does not say which providers could serve %s: %s',
-            ', '.join(group.requester_id for group in groups),
+            asked,
             error,
         )
         return None

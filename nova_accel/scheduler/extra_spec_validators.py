@@ -28,13 +28,14 @@ def register() -> list[base.ExtraSpecValidator]:
             name=device_profile.FLAVOR_KEY,
             description=(
                 'The name of the device profile whose accelerators each '
-                'server gets. Cannot be used together with '
-                '``accel:device_profile``.'
+                'server gets; or several names with commas between them, of '
+                'which the first one counts that can be served. Cannot be '
+                'used together with ``accel:device_profile``.'
             ),
             value={
                 'type': str,
-                'description': 'The name of a device profile.',
-                'pattern': device_profile.NAME_PATTERN,
+                'description': 'The names of device profiles.',
+                'pattern': extra_specs.PROFILES_PATTERN,
             },
         ),
         base.ExtraSpecValidator(

@@ -17,31 +17,23 @@ migration, evacuation; not a rebuild). It changes nova-scheduler's own copy of
 the request, which no one saves.
 """
 
-from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
-import functools
-import json
 from typing import NamedTuple
 
 from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.scheduler import request_filter
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
-from sqlalchemy import exc as sa_exc
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db.sql import time_limits
 from nova_accel.model import naming
-from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
-from nova_accel.scheduler import bitstream_region
+from nova_accel.model.profiles import extra_specs
+from nova_accel.scheduler import alternatives
 from nova_accel.scheduler import ownership
-from nova_accel.scheduler import profile_groups
+from nova_accel.scheduler import requested_profile
 from nova_accel.scheduler import set_group
 from nova_accel.scheduler import shortage
 from nova_accel.scheduler import traits
@@ -52,9 +44,6 @@ LOG = logging.getLogger(__name__)
 CONF = conf.CONF
 
 _GROUP_POLICIES = frozenset({'none', 'isolate'})
-
-#: For how many profiles the groups are remembered.
-_REMEMBERED = 256
 
 
 class _Served(NamedTuple):
@@ -80,14 +69,39 @@ def merge_device_profile(
     :returns: whether there was anything to do
     :raises RequestFilterFailed: the reason names the device profile
     """
-    extra_specs = ownership.extra_specs(request_spec)
-    parts = ownership.flavor_parts(extra_specs)
+    parts = ownership.flavor_parts(ownership.extra_specs(request_spec))
     is_exposed = _keep_away(ctxt, request_spec, parts)
-    served = _served(request_spec, extra_specs)
+    _choose(ctxt, request_spec)
+    served = _served(request_spec)
     has_sets = [_merge(ctxt, request_spec, profile) for profile in served]
-    if has_sets and extra_specs.get('group_policy') not in _GROUP_POLICIES:
+    policy = ownership.extra_specs(request_spec).get('group_policy')
+    if has_sets and policy not in _GROUP_POLICIES:
         _set_group_policy(request_spec, parts, any(has_sets))
     return is_exposed or bool(served)
+
+
+def _choose(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> None:
+    """Have the flavor name one device profile, if it names several.
+
+    :raises RequestFilterFailed: see :func:`alternatives.choose`
+    :raises TooManyInstances: likewise
+    """
+    value = ownership.extra_specs(request_spec).get(
+        device_profile.FLAVOR_KEY, ''
+    )
+    if ',' not in value:
+        return
+    try:
+        name = alternatives.choose(
+            ctxt, request_spec, extra_specs.alternatives(value)
+        )
+    except exceptions.AcceleratorError as error:
+        raise exception.RequestFilterFailed(
+            reason=f'device profiles {value}: {error.public}'
+        ) from error
+    ownership.add_extra_specs(request_spec, {device_profile.FLAVOR_KEY: name})
 
 
 def _keep_away(
@@ -117,14 +131,13 @@ def _keep_away(
     return True
 
 
-def _served(
-    request_spec: 'objects.RequestSpec', extra_specs: Mapping[str, str]
-) -> list[_Served]:
+def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
     """The profiles whose groups we serve: the flavor's and the ports'.
 
     :raises RequestFilterFailed: the flavor has two profiles
     """
-    keys = ownership.profile_keys(extra_specs)
+    specs = ownership.extra_specs(request_spec)
+    keys = ownership.profile_keys(specs)
     if len(keys) > 1:
         raise exception.RequestFilterFailed(
             reason=(
@@ -133,7 +146,7 @@ def _served(
             )
         )
     served = [
-        _Served(extra_specs[key], '', key == device_profile.CYBORG_FLAVOR_KEY)
+        _Served(specs[key], '', key == device_profile.CYBORG_FLAVOR_KEY)
         for key in keys
     ]
     for port_uuid, name in ownership.port_profiles(request_spec).items():
@@ -155,7 +168,9 @@ def _merge(
     :returns: whether some of them are joined by groups of sets
     """
     try:
-        asked = _placeable(ctxt, _load(served.name), served)
+        asked = requested_profile.read(
+            ctxt, served.name, served.replace, served.port_uuid
+        )
         _add(request_spec, asked.request_groups(), served.replace)
     except exceptions.AcceleratorError as error:
         LOG.warning(
@@ -167,85 +182,6 @@ def _merge(
     for each in asked.sets:
         set_group.join(request_spec, [each.requester_id, *each.members])
     return bool(asked.sets)
-
-
-def _load(name: str) -> tuple[device_profile.Group, ...]:
-    try:
-        with time_limits.brief():
-            groups = device_profile_db.stored_groups(name)
-    except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
-        LOG.exception('No answer from the database of accelerators')
-        raise exceptions.ServiceUnavailable.for_all(
-            'the database of accelerators gave no answer'
-        ) from error
-    if groups is None:
-        raise exceptions.NotFound('there is none of that name')
-    return _parsed(groups)
-
-
-@functools.lru_cache(_REMEMBERED)
-def _parsed(groups: str) -> tuple[device_profile.Group, ...]:
-    """The groups; the same objects as long as the profile has the same."""
-    return link_division.off_fabric(
-        device_profile.parse_groups(json.loads(groups))
-    )
-
-
-def _placeable(
-    ctxt: nova_context.RequestContext,
-    groups: Sequence[device_profile.Group],
-    served: _Served,
-) -> profile_groups.Asked:
-    """All that Placement is asked for, with traits that it knows.
-
-    Traits that are forbidden and that no provider has are left out.
-    """
-    groups = bitstream_region.require(ctxt, groups)
-    asked = (
-        # Nova's client for Cyborg knows whole groups alone.
-        profile_groups.whole(groups, served.port_uuid)
-        if served.replace
-        else profile_groups.placeable(groups)
-    )
-    if naming.OWNERSHIP_TRAIT in asked.forbidden:
-        raise exceptions.InvalidDeviceProfile(
-            f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
-        )
-    known = traits.find_or_create(ctxt, asked.traits)
-    unknown = asked.required - known
-    if unknown:
-        raise exceptions.NotFound(
-            'no accelerator has a trait that it requires, which may be '
-            f'misspelt: {", ".join(sorted(unknown))}'
-        )
-    _check_sets(asked, known)
-    if asked.forbidden <= known:
-        return asked
-    return dataclasses.replace(
-        asked,
-        groups=[
-            each._replace(
-                group=dataclasses.replace(
-                    each.group, forbidden=each.group.forbidden & known
-                )
-            )
-            for each in asked.groups
-        ],
-    )
-
-
-def _check_sets(asked: profile_groups.Asked, known: frozenset[str]) -> None:
-    """:raises NotFound: no set of a host has ever been able to join so many"""
-    for trait, members in asked.link_traits.items():
-        if trait in known:
-            continue
-        groups = [
-            each.group for each in asked.groups if each.requester_id in members
-        ]
-        [link] = {group.link for group in groups if group.link}
-        raise exceptions.NotFound(
-            f'no host has {link_division.describe(link, groups)}'
-        )
 
 
 def _add(
@@ -290,6 +226,8 @@ def check_accelerators(
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False
+    if alternatives.is_chosen(request_spec):
+        return True
     unified_limits.enforce(ctxt, request_spec, groups)
     shortage.explain(ctxt, request_spec, groups)
     return True

@@ -66,10 +66,13 @@ def explain(
             # Nova gets no answer either, and says so itself. One reason is a
             # trait that Placement had, and has no more.
             traits.forget()
+            unmet = _unheard_of(wishes)
+            if not unmet:
+                return
+        elif found:
             return
-        if found:
-            return
-        unmet = _unmet(ctxt, wishes)
+        else:
+            unmet = _unmet(ctxt, wishes)
     names = {
         ownership.profile_name(request_spec, wish.groups[0])
         for wish in unmet or wishes
@@ -239,6 +242,21 @@ def _without_room(wishes: Sequence[_Wish]) -> list[_Wish]:
         for group in wish.asked.values()
         if any(map(naming.is_shape_class, group.resources))
         and not known.may_serve([group])
+    ]
+
+
+def _unheard_of(wishes: Sequence[_Wish]) -> list[_Wish]:
+    """The wishes for a resource class that no host reports.
+
+    Placement answers no question with a class that it never had.
+    """
+    known = known_stock.current()
+    return [
+        wish
+        for wish in wishes
+        if known is not None
+        for group in wish.asked.values()
+        if not all(known.inventories({name}) for name in group.resources)
     ]
 
 

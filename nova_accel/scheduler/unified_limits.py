@@ -19,7 +19,9 @@ they are counted here, by the same rules. Placement knows the usage.
 
 import collections
 from collections.abc import Collection
+from collections.abc import Mapping
 from collections.abc import Sequence
+import types
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
@@ -36,6 +38,7 @@ from oslo_log import log as logging
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import our_group
 from nova_accel.scheduler import ownership
+from nova_accel.scheduler import scheduled_server
 
 LOG = logging.getLogger(__name__)
 
@@ -54,11 +57,14 @@ _NO_ANSWER = (
 #: In these states an instance holds no resources of a host.
 _HOLDS_NOTHING = frozenset({vm_states.BUILDING, vm_states.SHELVED_OFFLOADED})
 
+_NOTHING: Mapping[str, int] = types.MappingProxyType({})
+
 
 def enforce(
     ctxt: nova_context.RequestContext,
     request_spec: 'objects.RequestSpec',
     groups: 'Sequence[objects.RequestGroup]',
+    promised: Mapping[str, int] = _NOTHING,
 ) -> None:
     """Refuse a request that would take a project over its limits.
 
@@ -66,6 +72,8 @@ def enforce(
     the old flavor counts as well as the new one.
 
     :param groups: the groups of the request that are ours
+    :param promised: resource class -> units that count as used, although
+        Placement has not allocated them yet
     :raises TooManyInstances: a limit is exceeded; the text names the device
         profile, each class over its limit, the limit, the usage and the wanted
         amount. Nova's own limits raise the same. Users see it after any
@@ -82,7 +90,7 @@ def enforce(
     wanted = {name: amount * servers for name, amount in wanted.items()}
     name = ownership.extra_specs(request_spec)[device_profile.FLAVOR_KEY]
     try:
-        _enforce(ctxt, request_spec.project_id, wanted)
+        _enforce(ctxt, request_spec.project_id, wanted, promised)
     except limit_exc.ProjectOverLimit as fault:
         if not limit_utils.should_enforce(fault):
             return
@@ -125,7 +133,10 @@ def _wanted(
 
 
 def _enforce(
-    ctxt: nova_context.RequestContext, project_id: str, wanted: dict[str, int]
+    ctxt: nova_context.RequestContext,
+    project_id: str,
+    wanted: dict[str, int],
+    promised: Mapping[str, int],
 ) -> None:
     def in_use(
         project_id: str | None, names: Collection[str]
@@ -135,7 +146,10 @@ def _enforce(
         )
         # Placement leaves out classes without usage.
         return {
-            name: counts.get(name.removeprefix(_PREFIX), 0) for name in names
+            name: counts.get(resource_class, 0)
+            + promised.get(resource_class, 0)
+            for name in names
+            for resource_class in [name.removeprefix(_PREFIX)]
         }
 
     limit.Enforcer(in_use).enforce(project_id, wanted)
@@ -150,21 +164,8 @@ def _servers(
     cell, ``num_instances`` is still the number of the multi-create that made
     it.
     """
-    try:
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
-            ctxt, request_spec.instance_uuid
-        )
-        if mapping.cell_mapping is None:
-            return int(request_spec.num_instances)
-        with nova_context.target_cell(
-            ctxt, mapping.cell_mapping
-        ) as cell_context:
-            instance = objects.Instance.get_by_uuid(
-                cell_context,
-                request_spec.instance_uuid,
-                expected_attrs=['flavor'],
-            )
-    except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
+    instance = scheduled_server.find(ctxt, request_spec)
+    if instance is None:
         return int(request_spec.num_instances)
     is_migrated = (
         instance.vm_state not in _HOLDS_NOTHING

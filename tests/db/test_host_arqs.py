@@ -130,6 +130,95 @@ class TestAcquire(BindingTestCase):
         self.assertEqual(3, len(found))
         self.assert_consistent()
 
+    def test_the_first_profile_that_matches(self) -> None:
+        self.make_profile({'resources:FPGA': '2'}, name='two')
+        self.make_profile(base.QAT, name='qat')
+        self.make_profile(base.FPGA, name='also')
+        for names, chosen, why in (
+            ('fpga,also', 'fpga', ''),
+            (
+                'two, nothing,fpga',
+                'fpga',
+                'not two: no host had it with all else that the server '
+                'needs; not nothing: there is none; ',
+            ),
+            (
+                'qat,two,also',
+                'also',
+                'not qat: all 8 are in use; not two: no host had it with all '
+                'else that the server needs; ',
+            ),
+        ):
+            request = self.request(
+                device_profile_name=names,
+                obstacles={
+                    'qat': 'all 8 are in use',
+                    'nothing': 'there is none',
+                },
+            )
+            [arq] = host_arqs.acquire(request)
+            self.assertEqual(chosen, arq['device_profile_name'])
+            self.assertEqual(
+                f'{why}no larger free set was broken; others fitted: 0',
+                arq['chosen_because'],
+            )
+            self.assertEqual([arq], host_arqs.acquire(request))
+            self.assertEqual(
+                [arq], host_arqs.acquire(self.again(request, attempt=2))
+            )
+            host_arqs.release(*request.key, 2)
+        self.assert_consistent()
+
+    def test_a_profile_that_matches_and_is_not_free(self) -> None:
+        near = base.QAT | {'accel:numa_affinity': 'required'}
+        self.make_profile(base.QAT, near, name='near')
+        self.make_profile({'resources:CUSTOM_QAT': '2'}, name='any')
+        found = host_arqs.acquire(
+            self.request(
+                self.host.allocated_functions(2),
+                device_profile_name='near,any',
+                numa_nodes=frozenset({9}),
+            )
+        )
+        self.assertEqual(
+            ['any'] * 2, [arq['device_profile_name'] for arq in found]
+        )
+        self.assertEqual(2, len({arq['attach_handle_uuid'] for arq in found}))
+        self.assert_consistent()
+
+    def test_none_of_several_profiles(self) -> None:
+        self.make_profile({'resources:FPGA': '2'}, name='two')
+        before = self.everything()
+        for names, fault, text in (
+            ('nope,nothing', exceptions.NotFound, 'name=nope, nothing'),
+            ('two,nope', exceptions.NoAssignment, 'do not match'),
+            ('two,', exceptions.InvalidDeviceProfile, 'a name is missing'),
+        ):
+            error = self.assertRaises(
+                fault,
+                host_arqs.acquire,
+                self.request(device_profile_name=names),
+            )
+            self.assertIn(text, str(error))
+        self.assertEqual(before, self.everything())
+
+    def test_a_guest_that_migrates_live_keeps_its_profile(self) -> None:
+        self.make_profile(base.FPGA, name='also')
+        other = reports.SimulatedHost('compute-2')
+        other.report()
+        request = self.request(device_profile_name='also')
+        host_arqs.acquire(request)
+        [arq] = host_arqs.acquire(
+            self.again(
+                request,
+                hostname='compute-2',
+                role='incoming',
+                device_profile_name='fpga,also',
+                allocations=(other.allocated(),),
+            )
+        )
+        self.assertEqual('also', arq['device_profile_name'])
+
     def test_refusals_leave_nothing(self) -> None:
         other = reports.SimulatedHost('compute-2')
         other.report()

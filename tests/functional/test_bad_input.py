@@ -38,6 +38,12 @@ class TestScheduling(base.AcceleratorTestCase):
             self.create_accel_flavor('p'), 'CUSTOM_NO_SUCH', ' p:'
         )
 
+    def test_an_unknown_class(self):
+        self.create_profile('p', [{'resources:CUSTOM_FPAG': '1'}])
+        self.assert_refused(
+            self.create_accel_flavor('p'), ' p:', 'no host has CUSTOM_FPAG'
+        )
+
     def test_both_extra_specs(self):
         """Nova asks Cyborg's API for its own, which here is ours too."""
         self.create_profile('p', [{'resources:FPGA': '1'}])

@@ -93,6 +93,8 @@ class TestScheduler(scheduler_cloud.SchedulerCloud):
             ('all_candidates_calls', 1),
             # The device profile, and what has changed.
             ('availability_statements', 2),
+            # It has answered for all requests that are the same.
+            ('alternatives_questions', 1),
         ):
             self.assertEqual(amount, found[name], name)
 

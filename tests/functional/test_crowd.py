@@ -21,6 +21,7 @@ import fixtures
 from nova.scheduler.client import report
 
 from functional import base
+from nova_accel.scheduler import candidates
 from nova_accel.testing import devices
 from rig.loopback import crowd
 
@@ -187,3 +188,39 @@ class TestFifty(CrowdTestCase):
     def test_apart(self):
         """Some lose their race several times."""
         self.boot_fifty(_APART)
+
+
+class TestAlternatives(CrowdTestCase):
+    """Half of the hosts have what the flavor would rather have."""
+
+    def test_none_is_refused_while_an_alternative_fits(self):
+        self.create_profile('vgpu', [base.VGPU])
+        self.start_hosts(devices.QAT_SPEC, 12, 12)
+        for number in range(2):
+            self.start_accelerated_compute(
+                f'gpu{number}',
+                device_spec=[devices.GPU_SPEC],
+                pci_info=devices.pci_info(gpus=1, fpgas=0, qats=0),
+            )
+        questions = []
+        ask = candidates.ask_all
+
+        def note(context, request_spec):
+            questions.append(request_spec)
+            return ask(context, request_spec)
+
+        self.useFixture(fixtures.MockPatchObject(candidates, 'ask_all', note))
+        self.flavor = self.create_accel_flavor('qat,vgpu', disk=0)
+        active, refused = self.boot_at_once(50)
+        self.assertEqual([], refused)
+        self.assert_each_has_its_own(active)
+        self.assertEqual(
+            24,
+            sum(
+                server['OS-EXT-SRV-ATTR:host'].startswith('host')
+                for server in active
+            ),
+        )
+        # Of those that want to know the same, one asks.
+        self.assertLess(len(questions), 5)
+        self.delete(*active)

@@ -340,13 +340,20 @@ SIGNATURES = {
         'nova.limit.utils:should_enforce': 'exc',
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_usages_counts_for_limits': 'self context project_id',
+    },
+    'scheduler/scheduled_server.py': {
         'nova.context:target_cell': 'context cell_mapping',
         'nova.objects.instance_mapping:InstanceMapping'
         '.get_by_instance_uuid': 'context instance_uuid',
         'nova.objects.instance:Instance.get_by_uuid':
             'context uuid expected_attrs use_slave',
     },
+    'scheduler/alternatives.py': {
+        'nova.scheduler.request_filter:process_reqspec': 'ctxt request_spec',
+    },
     'scheduler/candidates.py': {
+        'nova.scheduler.utils:resources_from_request_spec':
+            'ctxt spec_obj host_manager enable_pinning_translate',
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocation_candidates': 'self context resources',
         'nova.scheduler.utils:ResourceRequest.from_request_groups':
@@ -498,6 +505,7 @@ ATTRIBUTES = {
     'nova.objects.fields:PciDeviceStatus': ('ALLOCATED', 'CLAIMED'),
     'nova.compute.power_state': ('PAUSED', 'RUNNING', 'SHUTDOWN'),
     'nova.compute.task_states': (
+        'MIGRATING',
         'REBUILDING',
         'REBUILD_BLOCK_DEVICE_MAPPING',
         'REBUILD_SPAWNING',

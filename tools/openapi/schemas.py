@@ -260,7 +260,10 @@ AVAILABILITY = one(
     'availability',
     _fields(
         {
-            'device_profile_uuid': scalars.UUID,
+            'device_profile_uuid': {
+                **scalars.UUID_OR_NULL,
+                'description': 'Null for several device profiles',
+            },
             'device_profile_name': _STRING,
             'min_servers': _INTEGER,
             'max_servers': {'type': ['integer', 'null']},

@@ -15,6 +15,8 @@
 A tenant learns a range, because an exact number would tell what others have.
 """
 
+import collections
+from collections.abc import Mapping
 from collections.abc import Sequence
 import sys
 from typing import Any
@@ -28,8 +30,10 @@ from nova_accel.api.http import caller
 from nova_accel.api.http import policy
 from nova_accel.api.http import request
 from nova_accel.api.policies import device_profile as policies
+from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import extra_specs
 from nova_accel.model.profiles import quota
 from nova_accel.model.units import known_units
 from nova_accel.model.units import shortage_reason
@@ -42,45 +46,85 @@ _RANGES = ((0, 0), (1, 1), (2, 4), (5, 9), (10, None))
 def show_availability(req: webob.Request) -> webob.Response:
     """How many servers with the profile could start now, by accelerators.
 
+    Of several profiles, each server gets the first one that it can.
+
     :raises ServiceUnavailable: it is not known
     """
     context = request.authorize(req)
-    profile = device_profile_handler.find(req)
-    groups = link_division.off_fabric(
-        device_profile.parse_groups(profile['groups'])
-    )
+    profiles = _profiles(req)
     known = known_stock.current(known_stock.FRESH_S)
     if known is None:
         raise exceptions.ServiceUnavailable(
             'the database of accelerators gives no answer'
         )
     is_exact = policy.allows(context, policies.SHOW_EXACT_AVAILABILITY)
-    hosts, obstacle = {}, None
-    try:
-        hosts = known.count_servers(
-            groups, sys.maxsize if is_exact else _RANGES[-1][0]
+    groups = {
+        profile['name']: link_division.off_fabric(
+            device_profile.parse_groups(profile['groups'])
         )
-    except exceptions.NotFound as error:
-        obstacle = error.public
-    found = sum(hosts.values())
-    allowed = _allowed(context, groups)
-    servers = found if allowed is None else min(found, allowed)
-    least, most = (servers, servers) if is_exact else _range(servers)
+        for profile in profiles
+    }
+    everything = [group for each in groups.values() for group in each]
+    left = _left(context, everything)
+    hosts: collections.Counter[str] = collections.Counter()
+    obstacles: dict[str, str] = {}
+    before: list[Sequence[device_profile.Group]] = []
+    servers = 0
+    for name, each in groups.items():
+        most = sys.maxsize if is_exact else _RANGES[-1][0] - hosts.total()
+        try:
+            here = known.count_servers(each, most, before)
+        except exceptions.NotFound as error:
+            obstacles[name] = error.public
+            continue
+        before.append(each)
+        hosts.update(here)
+        servers += quota.take(left, each, sum(here.values()))
+    least, most_told = (servers, servers) if is_exact else _range(servers)
     told: dict[str, Any] = {
-        'device_profile_uuid': profile['uuid'],
-        'device_profile_name': profile['name'],
+        'device_profile_uuid': profiles[0]['uuid']
+        if len(profiles) == 1
+        else None,
+        'device_profile_name': ','.join(groups),
         'min_servers': least,
-        'max_servers': most,
-        'is_limited_by_quota': servers < found,
-        'obstacle': obstacle,
+        'max_servers': most_told,
+        'is_limited_by_quota': servers < hosts.total(),
+        'obstacle': None if before else _obstacle(obstacles),
     }
     if is_exact:
         told['hosts'] = [
             {'hostname': hostname, 'servers': amount}
             for hostname, amount in sorted(hosts.items())
         ]
-        told['not_free'] = _not_free(known, groups)
+        told['not_free'] = _not_free(known, everything)
     return webob.Response(json_body={'availability': told})
+
+
+def _profiles(req: webob.Request) -> list[device_profile_db.DeviceProfileRow]:
+    """The profiles of the path, by a uuid, or by names as in a flavor.
+
+    :raises NotFound: there is none of a name
+    """
+    named = req.urlvars['uuid']
+    if ',' not in named:
+        return [device_profile_handler.find(req)]
+    names = extra_specs.alternatives(named)
+    for name in names:
+        device_profile.check_name(name)
+    found = {row['name']: row for row in device_profile_db.get_all(names)}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise exceptions.NotFound.for_all(
+            f'Device Profile not found with name={", ".join(missing)}'
+        )
+    return [found[name] for name in names]
+
+
+def _obstacle(obstacles: Mapping[str, str]) -> str:
+    if len(obstacles) == 1:
+        [obstacle] = obstacles.values()
+        return obstacle
+    return '; '.join(f'{name}: {text}' for name, text in obstacles.items())
 
 
 def _not_free(
@@ -104,16 +148,11 @@ def _range(servers: int) -> tuple[int, int | None]:
     return next(each for each in reversed(_RANGES) if each[0] <= servers)
 
 
-def _allowed(
+def _left(
     context: caller.Caller, groups: Sequence[device_profile.Group]
-) -> int | None:
-    """The servers that the quota of the caller's project leaves room for.
-
-    :returns: None if there is no limit
-    """
+) -> dict[str, int]:
+    """Resource class -> units that the caller's project may still have."""
     if context.project_id is None or not project_limits.are_on():
-        return None
+        return {}
     names = {name for group in groups for name in group.resources}
-    return quota.servers(
-        project_limits.left(context, context.project_id, names), groups
-    )
+    return project_limits.left(context, context.project_id, names)

@@ -20,12 +20,14 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
+import dataclasses
 import functools
 from typing import Any
 
 import webob
 
 from nova_accel import exceptions
+from nova_accel.api.handlers import alternatives
 from nova_accel.api.handlers import project_limits
 from nova_accel.api.http import caller
 from nova_accel.api.http import request
@@ -114,6 +116,10 @@ def acquire(req: webob.Request) -> webob.Response:
         image_uuid=body.get('image_uuid'),
         numa_nodes=frozenset(map(int, body.get('numa_nodes', ()))),
     )
+    if len(wanted.names) > 1:
+        wanted = dataclasses.replace(
+            wanted, obstacles=alternatives.get_obstacles(wanted.names)
+        )
     with arq_notification.acquiring(context, wanted) as bound:
         bound.extend(
             project_limits.counted(

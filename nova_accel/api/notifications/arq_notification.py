@@ -113,6 +113,13 @@ def acquiring(
     ):
         replaced.send(notifier.Phase.START)
         replaced.send_end()
+    chosen = {arq['device_profile_name'] for arq in bound}
+    if len(chosen) == 1:
+        # The request may have named several.
+        [name] = chosen
+        change = dataclasses.replace(
+            change, place={**change.place, 'device_profile_name': name}
+        )
     dataclasses.replace(change, arqs=bound).send_end()
 
 

@@ -30,6 +30,7 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel import reason
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import handle_rows
 from nova_accel.db.rows import host_rows
@@ -176,6 +177,9 @@ _WHAT_FOR = (
 
 _INSERTING = sa.insert(_TABLE)
 
+#: The length of the column ``chosen_because``.
+_MAX_BECAUSE = 255
+
 
 def rows_of_profile(
     profile: profile_rows.RequestedProfile, **common: Any
@@ -211,11 +215,13 @@ def insert_bound(
     connection: sa.Connection,
     rows: Sequence[Mapping[str, Any]],
     allotted: handle_stock.Allotment,
+    because: str = '',
 ) -> None:
     """Insert bound ARQs, and take the handles that are set aside for them.
 
     It comes last in a transaction, as :func:`demand_rows.count` does.
 
+    :param because: stands before the reason why a handle was chosen
     :raises RetryRequest: as :func:`handle_rows.take`
     """
     bind_ms = time_limits.taken_ms()
@@ -224,7 +230,9 @@ def insert_bound(
         [
             {
                 **row,
-                'chosen_because': allotted.why[row['uuid']],
+                'chosen_because': reason.sanitize(
+                    because + allotted.why[row['uuid']], _MAX_BECAUSE
+                ),
                 'bind_ms': bind_ms,
             }
             for row in rows

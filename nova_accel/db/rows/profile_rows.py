@@ -68,6 +68,26 @@ def read_requested(
     return typed.row(kind, profile)
 
 
+def read_alternatives(
+    connection: sa.Connection, names: Sequence[str]
+) -> list[RequestedProfile]:
+    """The profiles that there are of those with the names, in their order.
+
+    :raises NotFound: there is none of them
+    """
+    found = {
+        row['name']: typed.row(RequestedProfile, row)
+        for row in connection.execute(
+            sa.select(_TABLE.c.name, _TABLE.c.groups).where(
+                _TABLE.c.name.in_(names)
+            )
+        ).mappings()
+    }
+    if not found:
+        raise not_found('name', ', '.join(names))
+    return [found[name] for name in names if name in found]
+
+
 def not_found(column: str, value: str) -> exceptions.NotFound:
     """The fault that names the profile that there is not."""
     return exceptions.NotFound(

@@ -64,6 +64,7 @@ class DrainedServer(NamedTuple):
     all its devices are mediated, so that it can be migrated live if the
     vendor's driver can. Only an attempt shows whether another device can.
     ``has_cyborgs_key`` is for a server that has them by Cyborg's flavor key.
+    ``alternatives`` are the device profiles that its flavor names.
     """
 
     uuid: str
@@ -74,6 +75,7 @@ class DrainedServer(NamedTuple):
     is_mediated: bool
     has_cyborgs_key: bool
     resize: Resize = Resize.NONE
+    alternatives: tuple[str, ...] = ()
 
     @property
     def is_moving(self) -> bool:

@@ -29,6 +29,15 @@ from nova_accel.model.profiles import provider_allocation
 #: The key of a flavor or an image that says what PCI tree a guest gets.
 PCI_TOPOLOGY = 'nova_accel:pci_topology'
 
+#: How many device profiles a flavor can name, one as an alternative to others.
+MAX_ALTERNATIVES = 8
+
+#: The regular expression of the whole value of our key.
+PROFILES_PATTERN = (
+    f'{device_profile.NAME_PATTERN}'
+    f'( *, *{device_profile.NAME_PATTERN}){{0,{MAX_ALTERNATIVES - 1}}}'
+)
+
 
 class PciTopology(enum.StrEnum):
     """The PCI tree of a guest."""
@@ -40,10 +49,43 @@ class PciTopology(enum.StrEnum):
 
 
 def profile(extra_specs: Mapping[str, str]) -> str | None:
-    """The name of the flavor's device profile, by our key or Cyborg's."""
+    """The flavor's device profile, by our key or Cyborg's.
+
+    Ours may name several, see :func:`alternatives`.
+    """
     return extra_specs.get(device_profile.FLAVOR_KEY) or extra_specs.get(
         device_profile.CYBORG_FLAVOR_KEY
     )
+
+
+def alternatives(value: str) -> tuple[str, ...]:
+    """The device profiles that our key names, the best one first.
+
+    :param value: their names, with commas between them
+    :raises InvalidDeviceProfile: a name is missing, or there are too many
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(',')))
+    if not all(names):
+        raise exceptions.InvalidDeviceProfile.for_all(
+            f'{device_profile.FLAVOR_KEY} is {value!r:.64}: a name is missing'
+        )
+    if len(names) > MAX_ALTERNATIVES:
+        raise exceptions.InvalidDeviceProfile.for_all(
+            f'{device_profile.FLAVOR_KEY} names {len(names)} device '
+            f'profiles: it can name {MAX_ALTERNATIVES}'
+        )
+    return names
+
+
+def profiles(extra_specs: Mapping[str, str]) -> tuple[str, ...]:
+    """The device profiles that a flavor names, by our key or Cyborg's.
+
+    There are none if their names are malformed.
+    """
+    try:
+        return alternatives(profile(extra_specs) or '')
+    except exceptions.InvalidDeviceProfile:
+        return ()
 
 
 def programming(extra_specs: Mapping[str, str]) -> dict[str, str]:

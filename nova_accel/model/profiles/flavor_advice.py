@@ -73,12 +73,24 @@ def lacks_addresses(
         or specs.get(extra_specs.PCI_TOPOLOGY) == extra_specs.PciTopology.HOST
     ):
         return False
-    asked = [specs, *profiles.get(extra_specs.profile(specs) or '', ())]
+    return any(
+        _lacks_addresses(
+            flavor.memory_mib, [specs, *profiles.get(name, ())], gpu_classes
+        )
+        for name in extra_specs.profiles(specs) or ('',)
+    )
+
+
+def _lacks_addresses(
+    memory_mib: int,
+    asked: Sequence[Mapping[str, str]],
+    gpu_classes: Collection[str],
+) -> bool:
     vgpu = os_resource_classes.VGPU
     whole = {os_resource_classes.PGPU, *gpu_classes}.difference([vgpu])
     gpus = _amount(asked, whole)
     return bool(gpus or _amount(asked, {vgpu})) and (
-        flavor.memory_mib + gpus * _REGISTERS_MIB >= _USUAL_MIB
+        memory_mib + gpus * _REGISTERS_MIB >= _USUAL_MIB
     )
 
 

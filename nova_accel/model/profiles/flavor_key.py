@@ -29,7 +29,8 @@ def changed(extra_specs: Mapping[str, str], key: str) -> dict[str, str] | None:
     :param key: :data:`nova_accel.model.profiles.device_profile.FLAVOR_KEY` or
         :data:`nova_accel.model.profiles.device_profile.CYBORG_FLAVOR_KEY`
     :returns: None if the flavor has the key already
-    :raises Conflict: it has both keys.
+    :raises Conflict: it has both keys, or Cyborg's one would have to name
+        several device profiles.
     :raises InvalidRequest: it has neither.
     """
     other = _OTHER[key]
@@ -44,6 +45,12 @@ def changed(extra_specs: Mapping[str, str], key: str) -> dict[str, str] | None:
         raise exceptions.InvalidRequest(
             f'its flavor has neither {key} nor {other}: it asks for no '
             'accelerators'
+        )
+    if key == device_profile.CYBORG_FLAVOR_KEY and ',' in extra_specs[other]:
+        raise exceptions.Conflict(
+            f'its flavor names several device profiles, {extra_specs[other]}, '
+            f'and {key} can name one: choose that by "openstack accelerator '
+            'server set --device-profile"'
         )
     return {
         key if name == other else name: value

@@ -76,23 +76,24 @@ def check(
         )
 
 
-def servers(
-    left: Mapping[str, int], groups: Iterable[device_profile.Group]
-) -> int | None:
-    """How many servers with the groups a project may still have.
+def take(
+    left: dict[str, int],
+    groups: Iterable[device_profile.Group],
+    servers: int,
+) -> int:
+    """Have a project take as many servers with the groups as it may.
 
     :param left: resource class -> how many more units it may have; other
-        classes are not limited
-    :returns: None if none of the classes is limited
+        classes are not limited. What the servers take is subtracted
+    :returns: how many of the servers it may have
     """
     wanted: collections.Counter[str] = collections.Counter()
     for group in groups:
         wanted.update(group.resources)
-    return min(
-        (
-            max(0, left[name]) // amount
-            for name, amount in wanted.items()
-            if name in left
-        ),
-        default=None,
+    limited = wanted.keys() & left.keys()
+    taken = min(
+        [servers, *(max(0, left[name]) // wanted[name] for name in limited)]
     )
+    for name in limited:
+        left[name] -= wanted[name] * taken
+    return taken

@@ -33,6 +33,11 @@ Room = Callable[[str, device_profile.Group], Mapping[str, int]]
 
 _Pools = Mapping[str, known_pool.KnownPool]
 
+#: Groups -> the hosts that may serve them, with their pools.
+Hosts = Callable[
+    [Sequence[device_profile.Group]], Iterable[tuple[str, _Pools]]
+]
+
 
 @dataclasses.dataclass
 class Fit:
@@ -120,8 +125,25 @@ class Fit:
         return True
 
 
+def sort(
+    groups: Iterable[device_profile.Group],
+) -> Sequence[device_profile.Group]:
+    """The groups; those that ask for most choose first."""
+    return sorted(
+        groups,
+        key=lambda group: (
+            len(group.required),
+            sum(group.resources.values()),
+        ),
+        reverse=True,
+    )
+
+
 def count(
-    pools: _Pools, groups: Sequence[device_profile.Group], most: int
+    pools: _Pools,
+    groups: Sequence[device_profile.Group],
+    most: int,
+    before: Iterable[Sequence[device_profile.Group]] = (),
 ) -> int:
     """How many servers a host can serve, one after the other.
 
@@ -130,16 +152,13 @@ def count(
 
     :param pools: of the host, by their providers
     :param most: where counting ends
+    :param before: of each of these groups as many servers come first as can be
     """
+    for others in before:
+        pools = _exhausted(pools, others)
     if len(groups) == 1 and _takes_any_units(groups[0], pools):
         [group] = groups
-        in_all = sum(
-            min(
-                pool.room(group)[name] // amount
-                for name, amount in group.resources.items()
-            )
-            for pool in pools.values()
-        )
+        in_all = sum(_servers(pool, group) for pool in pools.values())
         return min(in_all, most)
     found = 0
     while found < most:
@@ -147,6 +166,73 @@ def count(
         if left is None:
             break
         found, pools = found + 1, left
+    return found
+
+
+def _servers(pool: known_pool.KnownPool, group: device_profile.Group) -> int:
+    """How many servers a pool can serve, if it does not matter how."""
+    room = pool.room(group)
+    return min(
+        room[name] // amount for name, amount in group.resources.items()
+    )
+
+
+def _exhausted(
+    pools: _Pools, groups: Sequence[device_profile.Group]
+) -> _Pools:
+    """The pools when as many servers have got all groups as can be."""
+    if len(groups) == 1 and _takes_any_units(groups[0], pools):
+        [group] = groups
+        return {
+            rp_uuid: _after_servers(pool, group)
+            for rp_uuid, pool in pools.items()
+        }
+    left: _Pools | None = pools
+    while left is not None:
+        pools, left = left, _after(left, groups)
+    return pools
+
+
+def _after_servers(
+    pool: known_pool.KnownPool, group: device_profile.Group
+) -> known_pool.KnownPool:
+    """A pool when it has served as many servers as it can."""
+    servers = _servers(pool, group)
+    if not servers:
+        return pool
+    all_at_once = dataclasses.replace(
+        group,
+        resources={
+            name: amount * servers for name, amount in group.resources.items()
+        },
+    )
+    return pool.after(all_at_once) or pool
+
+
+def find_servable(
+    requests: Iterable[tuple[Sequence[device_profile.Group], bool]],
+    hosts: Hosts,
+) -> list[bool]:
+    """Whether some host can serve each request, after those before it.
+
+    :param requests: the groups of each, and whether each of them needs a
+        provider of its own
+    """
+    left: dict[str, _Pools] = {}
+    full: dict[object, set[str]] = {}
+    found = []
+    for groups, is_isolated in requests:
+        is_full = full.setdefault((tuple(groups), is_isolated), set())
+        found.append(False)
+        for hostname, pools in hosts(groups):
+            if hostname in is_full:
+                continue
+            after = _after(left.get(hostname, pools), groups, is_isolated)
+            if after is not None:
+                left[hostname] = after
+                found[-1] = True
+                break
+            is_full.add(hostname)
     return found
 
 
@@ -160,12 +246,16 @@ def _takes_any_units(group: device_profile.Group, pools: _Pools) -> bool:
 
 
 def _after(
-    pools: _Pools, groups: Sequence[device_profile.Group]
+    pools: _Pools,
+    groups: Sequence[device_profile.Group],
+    is_isolated: bool = False,
 ) -> _Pools | None:
     """The pools when a server has got all groups; None if it cannot.
 
     A group that is joined gets a provider of its set, any other one that where
     it costs least.
+
+    :param is_isolated: whether each group needs a provider of its own
     """
     places: Iterable[tuple[str | None, device_profile.Group]] = (
         (None, group) for group in groups
@@ -174,27 +264,33 @@ def _after(
         fit = Fit(
             tuple(pools),
             lambda rp_uuid, group: pools[rp_uuid].room(group),
-            is_isolated=False,
+            is_isolated,
         )
         if not fit.serves(groups, lambda: _links(pools)):
             return None
         places = fit.chosen
     left = dict(pools)
+    used: set[str] = set()
     for given, group in places:
-        rp_uuid = given or _cheapest(left, group)
+        rp_uuid = given or _cheapest(left, group, used)
         after = None if rp_uuid is None else left[rp_uuid].after(group)
         if rp_uuid is None or after is None:
             return None
         left[rp_uuid] = after
+        if is_isolated:
+            used.add(rp_uuid)
     return left
 
 
-def _cheapest(pools: _Pools, group: device_profile.Group) -> str | None:
+def _cheapest(
+    pools: _Pools, group: device_profile.Group, used: Collection[str]
+) -> str | None:
     """The provider where a group costs least, None if none can serve it."""
     costs = (
         (cost, rp_uuid)
         for rp_uuid, pool in pools.items()
-        if (cost := pool.cost(group, unit_choice.UnitPolicy.PACK)) is not None
+        if rp_uuid not in used
+        and (cost := pool.cost(group, unit_choice.UnitPolicy.PACK)) is not None
     )
     return min(costs, default=(None, None))[1]
 

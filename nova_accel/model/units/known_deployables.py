@@ -12,6 +12,7 @@
 
 """The deployables of all hosts, found by host, provider, or free units."""
 
+import collections
 from collections.abc import Collection
 from collections.abc import Mapping
 import types
@@ -123,11 +124,12 @@ class KnownDeployables:
 
     def _sort(self, rp_uuid: str) -> None:
         hostname = ''
-        kinds = set()
+        kinds: collections.Counter[free_providers.Kind] = collections.Counter()
         deployables = self.of_provider(rp_uuid)
         self.sizes.put(rp_uuid, deployables)
         for deployable in deployables:
             if deployable.free > 0:
                 hostname = deployable.hostname
-                kinds.add((deployable.resource_class, deployable.traits))
+                kind = deployable.resource_class, deployable.traits
+                kinds[kind] += deployable.free
         self.free.put(rp_uuid, hostname, kinds)

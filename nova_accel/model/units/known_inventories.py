@@ -48,22 +48,22 @@ def build(
     whys: dict[tuple[str, str, str], str] = {}
     for each in deployables:
         key = each.hostname, each.rp_uuid, each.resource_class
-        known = traits.get(key)
-        if known is None:
+        amounts = units.get(key)
+        if amounts is None:
+            amounts = units[key] = {}
             traits[key] = each.traits
-        elif known is not each.traits:
-            traits[key] = known | each.traits
-        amounts = units.setdefault(key, {})
+        elif traits[key] is not each.traits:
+            traits[key] |= each.traits
+        if each.free > 0:
+            amounts[None] = amounts.get(None, 0) + each.free
+        if each.in_use > 0:
+            amounts[_IN_USE] = amounts.get(_IN_USE, 0) + each.in_use
         rest = each.total - each.in_use - each.free
-        if key not in whys:
-            whys[key] = _why(each, taken.get(each.rp_uuid, frozenset()))
-        for why, amount in (
-            (None, each.free),
-            (_IN_USE, each.in_use),
-            (each.unusable or whys[key], rest),
-        ):
-            if amount > 0:
-                amounts[why] = amounts.get(why, 0) + amount
+        if rest > 0:
+            if not each.unusable and key not in whys:
+                whys[key] = _why(each, taken.get(each.rp_uuid, frozenset()))
+            why = each.unusable or whys[key]
+            amounts[why] = amounts.get(why, 0) + rest
     found = []
     for key, amounts in units.items():
         hostname, rp_uuid, resource_class = key

@@ -19,6 +19,7 @@ and whether it is worth asking why there is none.
 import collections
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import itertools
@@ -70,6 +71,8 @@ class KnownUnits:
         self._silent: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._served_by: dict[_Request, _Serving] = {}
+        #: What is not claimed yet.
+        self.promises = unit_claims.Promises()
 
     @property
     def demand(self) -> Mapping[str, float]:
@@ -167,11 +170,7 @@ class KnownUnits:
                 if harm is None:
                     return None
                 harms.append(harm)
-        return card_slices.Harm(
-            sum(each.order for each in harms),
-            sum(each.lost for each in harms),
-            sum(each.left for each in harms),
-        )
+        return card_slices.Harm(*map(sum, zip((0, 0, 0), *harms, strict=True)))
 
     def links(self) -> list[host_links.HostLinks]:
         """The link sets of all hosts that report and have some."""
@@ -219,7 +218,7 @@ class KnownUnits:
         before = self._served_by.get(request)
         if before is not None and self._still_serves(before):
             return True
-        wanted = _sorted(request[1])
+        wanted = host_fit.sort(request[1])
         with self._lock:
             # The host that could serve them last time is tried first.
             for hostname in itertools.chain(
@@ -230,6 +229,35 @@ class KnownUnits:
                     self._remember(request, hostname)
                     return True
         return False
+
+    def promise(
+        self,
+        consumer: str,
+        promise: unit_claims.Promise,
+        now: float,
+        only: str | None = None,
+        without: Collection[str] = (),
+    ) -> bool:
+        """Promise free units, beside those that were promised before.
+
+        :param now: as for :meth:`claim`
+        :param only: the one host that may serve, where it is a known one
+        :param without: the hosts that may not
+        :returns: whether there are enough; nothing is promised otherwise
+        """
+        with self._lock:
+            if not self._deployables.of_host(only or ''):
+                only = None
+            return self.promises.give(
+                consumer,
+                promise._replace(groups=host_fit.sort(promise.groups)),
+                now,
+                lambda groups: (
+                    each
+                    for each in self._hosts(groups)
+                    if only in (None, each[0]) and each[0] not in without
+                ),
+            )
 
     def may_serve(self, groups: Iterable[device_profile.Group]) -> bool:
         """Whether a host might serve them if all claims were given up.
@@ -263,7 +291,7 @@ class KnownUnits:
         is_isolated: bool = False,
     ) -> int:
         """How many hosts could serve the groups, as :meth:`serves` finds."""
-        wanted = _sorted(groups)
+        wanted = host_fit.sort(groups)
         with self._lock:
             hosts = list(self._deployables.free.hosts(wanted))
         return sum(
@@ -272,7 +300,10 @@ class KnownUnits:
         )
 
     def count_servers(
-        self, groups: Sequence[device_profile.Group], most: int = sys.maxsize
+        self,
+        groups: Sequence[device_profile.Group],
+        most: int = sys.maxsize,
+        before: Iterable[Sequence[device_profile.Group]] = (),
     ) -> dict[str, int]:
         """Host -> how many servers could start there now.
 
@@ -280,20 +311,18 @@ class KnownUnits:
 
         :param groups: of a profile, see :func:`link_division.off_fabric`
         :param most: of all hosts, where counting ends
+        :param before: the groups of profiles with which as many servers start
+            first as can be
         :raises NotFound: a group is larger than all pools, free or not
         """
-        wanted = _sorted(link_division.divided(groups, self.largest).parts)
+        wanted, *others = (
+            host_fit.sort(link_division.divided(each, self.largest).parts)
+            for each in (groups, *before)
+        )
         found: dict[str, int] = {}
         with self._lock:
-            free = self._deployables.free
-            for hostname in free.hosts(wanted):
-                if hostname in self._silent:
-                    continue
-                pools = {
-                    rp_uuid: self._pool(rp_uuid)
-                    for rp_uuid in free.of_host(hostname)
-                }
-                here = host_fit.count(pools, wanted, most)
+            for hostname, pools in self._hosts(wanted):
+                here = host_fit.count(pools, wanted, most, others)
                 if here:
                     found[hostname] = here
                     most -= here
@@ -343,6 +372,8 @@ class KnownUnits:
         :param now: seconds of the same clock as for :meth:`apply`
         """
         with self._lock:
+            if amount > 0:
+                self.promises.end(consumer)
             self._drop_pools(
                 self._claims.add(
                     consumer, rp_uuid, resource_class, amount, now
@@ -412,7 +443,7 @@ class KnownUnits:
                 (deployable.units() for deployable in deployables),
                 self._claims.of(rp_uuid),
                 self._demand,
-                _linked_on(deployables),
+                unit_changes.linked_on(deployables),
             )
             self._pools[rp_uuid] = made
             return made
@@ -435,6 +466,21 @@ class KnownUnits:
             self._links[hostname] = made
             return made
 
+    def _hosts(
+        self, groups: Sequence[device_profile.Group]
+    ) -> Iterator[tuple[str, Mapping[str, known_pool.KnownPool]]]:
+        """The hosts that report and may serve groups, with their pools."""
+        free = self._deployables.free
+        for hostname in free.hosts(groups):
+            if hostname not in self._silent:
+                yield (
+                    hostname,
+                    {
+                        rp_uuid: self._pool(rp_uuid)
+                        for rp_uuid in free.of_host(hostname)
+                    },
+                )
+
     def _host_serves(
         self,
         hostname: str,
@@ -450,26 +496,3 @@ class KnownUnits:
             lambda rp_uuid, group: self._pool(rp_uuid).room(group),
             is_isolated,
         ).serves(groups, lambda: self._links_of(hostname))
-
-
-def _sorted(
-    groups: Iterable[device_profile.Group],
-) -> Sequence[device_profile.Group]:
-    """The groups; those that ask for most choose first."""
-    return sorted(
-        groups,
-        key=lambda group: (
-            len(group.required),
-            sum(group.resources.values()),
-        ),
-        reverse=True,
-    )
-
-
-def _linked_on(
-    deployables: Iterable[unit_changes.ChangedDeployable],
-) -> str | None:
-    """The host of joined devices; None for devices that are not joined."""
-    return next(
-        (each.hostname for each in deployables if each.link_sets), None
-    )

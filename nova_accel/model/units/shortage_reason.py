@@ -178,6 +178,15 @@ def find(
     )
 
 
+def first_cause(
+    groups: Iterable[device_profile.Group],
+    inventories: Sequence[explanation.Inventory],
+) -> str | None:
+    """Why the first group cannot be served that no provider can serve."""
+    shortages = (find(group, inventories) for group in groups)
+    return next((each.cause for each in shortages if each is not None), None)
+
+
 def not_free(
     groups: Sequence[device_profile.Group],
     inventories: Iterable[explanation.Inventory],

@@ -12,6 +12,7 @@
 
 """Changes of the accelerators of all hosts, as the database tells them."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -92,6 +93,13 @@ class ChangedDeployable(NamedTuple):
         if self.link_sets:
             return (*self.link_sets, self.device_uuid)
         return free_units.sets_of(self.numa_node, self.device_uuid)
+
+
+def linked_on(deployables: Iterable[ChangedDeployable]) -> str | None:
+    """The host of joined devices; None for devices that are not joined."""
+    return next(
+        (each.hostname for each in deployables if each.link_sets), None
+    )
 
 
 class Changes(NamedTuple):

@@ -13,13 +13,22 @@
 """Claims of units that no host has bound yet.
 
 nova-scheduler claims units of a provider in Placement. Some seconds pass until
-the host binds them, and only then the database shows them as taken.
+the host binds them, and only then the database shows them as taken. It
+promises them before, where a flavor leaves the choice between profiles.
 """
 
+import collections
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import host_fit
 
 #: Seconds after which a claim is forgotten: it was bound unseen, or given up.
 KEPT_S = 30.0
+
+#: Seconds in which nova-scheduler claims what it has promised.
+LATE_S = 10.0
 
 #: How many claims are kept at most. More come only with a burst that no
 #: scheduler can place in :data:`KEPT_S`.
@@ -118,3 +127,99 @@ class UnitClaims:
             del of_provider[key]
             if not of_provider:
                 del self._of_provider[key.rp_uuid]
+
+
+class Promise(NamedTuple):
+    """The units that the servers of a request are going to claim.
+
+    :ivar groups: of each of the servers
+    :ivar is_isolated: whether each group needs a provider of its own
+    :ivar kind: the same for requests that Placement answers alike
+    """
+
+    groups: Sequence[device_profile.Group]
+    servers: int
+    project_id: str
+    is_isolated: bool = False
+    kind: str = ''
+
+
+class Promises:
+    """The promises that are not claimed yet, the oldest first.
+
+    They name no provider: Placement and nova-scheduler choose it later.
+    """
+
+    def __init__(self) -> None:
+        self._all: dict[str, tuple[Promise, float]] = {}
+
+    def give(
+        self,
+        consumer: str,
+        promise: Promise,
+        now: float,
+        hosts: host_fit.Hosts,
+    ) -> bool:
+        """Promise units to a server, if they are free beside all others.
+
+        :param hosts: as for :func:`host_fit.find_servable`
+        """
+        self.end(consumer)
+        found = host_fit.find_servable(
+            (
+                (each.groups, each.is_isolated)
+                for each in (*self.before(consumer, now), promise)
+                for _server in range(each.servers)
+            ),
+            hosts,
+        )
+        if not all(found[-promise.servers :]):
+            return False
+        self.note(consumer, promise, now)
+        return True
+
+    def note(self, consumer: str, promise: Promise, now: float) -> None:
+        """Promise units to a server, whether they are free or not.
+
+        The promise ends after :data:`KEPT_S`, if it is not kept before.
+        """
+        self.end(consumer)
+        while len(self._all) >= MOST:
+            del self._all[next(iter(self._all))]
+        self._all[consumer] = promise, now
+
+    def end(self, consumer: str) -> None:
+        """A server has claimed its units, or wants them no more."""
+        self._all.pop(consumer, None)
+
+    def has(self, consumer: str) -> bool:
+        return consumer in self._all
+
+    def before(self, consumer: str, now: float) -> list[Promise]:
+        """The promises to others, given before the server's own, if any."""
+        found = []
+        for other, (promise, at) in list(self._all.items()):
+            if other == consumer:
+                break
+            if now < at + KEPT_S:
+                found.append(promise)
+        return found
+
+    def units_before(
+        self, consumer: str, project_id: str, now: float
+    ) -> collections.Counter[str]:
+        """Resource class -> units that a project was promised before."""
+        units: collections.Counter[str] = collections.Counter()
+        for promise in self.before(consumer, now):
+            if promise.project_id == project_id:
+                for group in promise.groups:
+                    for resource_class, amount in group.resources.items():
+                        units[resource_class] += amount * promise.servers
+        return units
+
+    def is_late(self, kind: str, now: float) -> bool:
+        """Whether a promise of the kind is not kept when others are."""
+        return any(
+            promise.kind == kind and LATE_S < now - at < KEPT_S
+            for promise, at in list(self._all.values())
+        )

@@ -61,7 +61,15 @@ class TestRows(base.DriftTestCase):
         self.assertEqual(
             ['compute-2'], [row[1] for row in self.rows('fpga', 'compute-2')]
         )
-        self.assertEqual([], self.rows('fpga', 'nowhere'))
+        self.assertEqual(
+            [
+                (
+                    *(0, '', '', 'FPGA', 0, 0),
+                    'no host nowhere reports FPGA',
+                )
+            ],
+            self.rows('fpga', 'nowhere'),
+        )
 
     def test_joined_groups(self) -> None:
         device_profile.create(

@@ -42,6 +42,36 @@ class TestExplain(base.CommandTestCase):
                     self.listed(device_profile.Explain, profile, *options),
                 )
 
+    def test_a_class_that_no_host_reports(self) -> None:
+        device_profile_db.create(
+            'typo', [{'resources:FPGA': '1'}, {'resources:CUSTOM_FPAG': '1'}]
+        )
+        for command in (explain.Explain, device_profile.Explain):
+            _columns, rows = self.listed(command, 'typo')
+            self.assertEqual([0, 0, 0, 0, 1], [row[0] for row in rows])
+            self.assertEqual(
+                (
+                    1,
+                    '',
+                    '',
+                    'CUSTOM_FPAG',
+                    0,
+                    0,
+                    'no host reports CUSTOM_FPAG',
+                ),
+                tuple(rows[-1]),
+            )
+
+    def test_several_profiles(self) -> None:
+        for command in (explain.Explain, device_profile.Explain):
+            _columns, rows = self.listed(
+                command, 'joined,gold', '--host', 'compute-1'
+            )
+            self.assertEqual(
+                ['joined: 0', 'joined: 1'] * 2 + ['gold: 0', 'gold: 1'] * 2,
+                [row[0] for row in rows],
+            )
+
     def test_unknown_profile(self) -> None:
         error = self.assertRaises(
             exceptions.CommandError,
@@ -73,6 +103,12 @@ class TestAvailability(base.CommandTestCase):
             ],
             list(map(tuple, self.servers('gold'))),
         )
+
+    def test_several_profiles(self):
+        reports.SimulatedHost(regions=(2,), functions=3).report()
+        device_profile_db.create('gold', [{'resources:FPGA': '1'}])
+        device_profile_db.create('qat', [{'resources:CUSTOM_QAT': '1'}])
+        self.assertEqual('5', self.servers('gold,qat')[-1][1])
 
     def test_what_no_host_can_have(self):
         reports.SimulatedHost(regions=(2,)).report()

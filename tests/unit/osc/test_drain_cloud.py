@@ -70,7 +70,14 @@ class TestServers(draining.DrainTestCase):
         found = self.boot('a\nb', extra_specs={'accel:device_profile': 'x'})
         self.assertEqual(
             model.DrainedServer(
-                found.uuid, 'a b', 'ACTIVE', None, True, False, True
+                found.uuid,
+                'a b',
+                'ACTIVE',
+                None,
+                True,
+                False,
+                True,
+                alternatives=('x',),
             ),
             self.cloud.server(found.uuid, _GOLD),
         )

@@ -13,9 +13,11 @@
 from keystoneauth1 import exceptions as ks_exceptions
 from osc_lib import exceptions
 
+from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import draining as draining_db
 from nova_accel.db import host_arqs
 from nova_accel.osc import host_emptying
+from nova_accel.testing import reports
 from unit.osc import draining
 from unit.osc import simulated_nova
 
@@ -206,6 +208,19 @@ class TestEmptying(EmptyingTestCase):
         self.assertIn('no other host has free units', why)
         self.assertIn('profile explain gold', why)
         self.assertEqual([], self.nova.asked)
+
+    def test_room_for_an_alternative(self) -> None:
+        reports.SimulatedHost('compute-3', regions=(), functions=4).report()
+        device_profile_db.create('qat', [{'resources:CUSTOM_QAT': '1'}])
+        device_profile_db.create('typo', [{'resources:CUSTOM_QTA': '1'}])
+        for name, profiles in (('none', 'gold,typo'), ('some', 'gold,qat')):
+            self.boot(
+                name, extra_specs={'nova_accel:device_profile': profiles}
+            )
+        self.fill_others()
+        whys = self.whys()
+        self.assertIn('no other host has free units', whys['none'])
+        self.assertNotIn('some', whys)
 
     def test_the_flavor_key_of_cyborg(self) -> None:
         self.boot('compat', extra_specs={'accel:device_profile': 'gold'})

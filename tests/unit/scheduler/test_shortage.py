@@ -141,6 +141,13 @@ class TestExplain(testtools.TestCase):
         self.explain(({'FPGA': 1}, 'CUSTOM_A'))
         self.assertEqual(set(), traits.find_or_create(context, ['CUSTOM_A']))
 
+    def test_a_class_that_placement_never_had(self):
+        self.assertIn(
+            'device profile profile: device_profile_1 (CUSTOM_FPAG=1): no '
+            'host has CUSTOM_FPAG',
+            self.reason(({'FPGA': 1},), ({'CUSTOM_FPAG': 1},)),
+        )
+
     def test_one_group_cannot_be_met(self):
         reason = self.reason(({'FPGA': 1},), ({'FPGA': 2}, 'CUSTOM_REGION1'))
         self.assertIn('device profile profile', reason)

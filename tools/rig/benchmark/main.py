@@ -290,7 +290,7 @@ def _scheduler(arguments: argparse.Namespace) -> dict[str, Any]:
     from rig.benchmark import scheduler_cost
 
     return {
-        'devices_of_a_host': scheduler_cloud.DEVICES,
+        'devices_of_a_host': scheduler_cloud.SchedulerCloud.DEVICES,
         'database': arguments.database,
         **scheduler_cost.by_hosts(
             {

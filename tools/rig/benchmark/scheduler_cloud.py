@@ -59,8 +59,6 @@ from rig.serving import nova_conf
 
 CONF = cfg.CONF
 
-DEVICES = 8
-
 _TRAIT = 'CUSTOM_QAT_INTEL_37C9'
 _GROUP = {
     'resources:CUSTOM_QAT': '1',
@@ -103,6 +101,9 @@ class SchedulerCloud(test.TestCase):
 
     #: The name of the device profile of the accelerated servers.
     PROFILE = 'qat'
+
+    #: How many devices a host has.
+    DEVICES = 8
 
     HOSTS = 1
     DATABASE = 'sqlite'
@@ -161,7 +162,7 @@ class SchedulerCloud(test.TestCase):
         host = reports.SimulatedHost(
             _HOST,
             regions=(),
-            functions=DEVICES,
+            functions=self.DEVICES,
             function_traits=(_TRAIT,),
         )
         host.report()
@@ -241,7 +242,7 @@ class SchedulerCloud(test.TestCase):
             'failed_builds': '0',
             'num_instances': '2',
             'io_workload': '0',
-            **host_stats.to_stats({'CUSTOM_QAT': DEVICES}),
+            **host_stats.to_stats({'CUSTOM_QAT': self.DEVICES}),
         }
 
     def _copy(self, names: set[str]) -> None:
@@ -321,10 +322,13 @@ class SchedulerCloud(test.TestCase):
         ) as context:
             yield context
 
-    def request(self, accelerated: bool) -> 'objects.RequestSpec':
-        """A new request for servers, as nova-conductor makes it."""
+    def request(self, profiles: str | None) -> 'objects.RequestSpec':
+        """A new request for servers, as nova-conductor makes it.
+
+        :param profiles: as the flavor names them, None for a plain server
+        """
         spec = scheduling.request_spec(
-            {device_profile.FLAVOR_KEY: self.PROFILE} if accelerated else {}
+            {} if profiles is None else {device_profile.FLAVOR_KEY: profiles}
         )
         spec.image = objects.ImageMeta(properties=objects.ImageMetaProps())
         for name in _NULL_FIELDS:
@@ -335,7 +339,7 @@ class SchedulerCloud(test.TestCase):
 
     def filtered_request(self, accelerated: bool) -> 'objects.RequestSpec':
         """A request after the request filters."""
-        spec = self.request(accelerated)
+        spec = self.request(self.PROFILE if accelerated else None)
         request_filter.process_reqspec(self._context, spec)
         return spec
 
@@ -376,7 +380,10 @@ class SchedulerCloud(test.TestCase):
 
         :returns: the uuids of the servers
         """
-        uuids = [uuidutils.generate_uuid() for _server in range(servers)]
+        uuids = [
+            spec.instance_uuid,
+            *(uuidutils.generate_uuid() for _server in range(servers - 1)),
+        ]
         spec.num_instances = servers
         self.manager.select_destinations(
             self._context,

@@ -30,6 +30,7 @@ from nova.scheduler import weights
 from nova.scheduler.client import report
 
 from nova_accel.db.sql import time_limits
+from rig.benchmark import alternatives_cost
 from rig.benchmark import availability_cost
 from rig.benchmark import calls
 from rig.benchmark import turns
@@ -74,6 +75,7 @@ def figures(cloud: Any, rounds: int) -> dict[str, Any]:
         **_request_filters(cloud, rounds),
         **_counts(cloud),
         **_decision(cloud, rounds),
+        **alternatives_cost.figures(cloud, rounds),
         **availability_cost.figures(cloud.PROFILE, rounds),
     }
 
@@ -166,7 +168,7 @@ def _request_filters(cloud: Any, rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = collections.defaultdict(list)
     with _timed_database(database):
         for _request in range(_REQUESTS * rounds):
-            spec = cloud.request(accelerated=True)
+            spec = cloud.request(cloud.PROFILE)
             for name, our_filter in zip(
                 names, _our_request_filters(), strict=True
             ):
@@ -229,9 +231,10 @@ def _counts(cloud: Any) -> dict[str, Any]:
 
 
 def _counted(cloud: Any, accelerated: bool, servers: int = 1) -> calls.Calls:
+    profile = cloud.PROFILE if accelerated else None
     # The first decision fills caches.
-    cloud.release(cloud.decide(cloud.request(accelerated)))
-    spec = cloud.request(accelerated)
+    cloud.release(cloud.decide(cloud.request(profile)))
+    spec = cloud.request(profile)
     with calls.counted() as counted:
         decided = cloud.decide(spec, servers)
     cloud.release(decided)
@@ -266,7 +269,7 @@ def _timed_decision(cloud: Any) -> tuple[float, float, float, float]:
     """The seconds of all, of ours, of Placement, of Placement for us."""
     ours, placement, our_placement = (turns.Stopwatch() for _ in range(3))
     weighed: list[Any] = []
-    spec = cloud.request(accelerated=True)
+    spec = cloud.request(cloud.PROFILE)
     with contextlib.ExitStack() as stack:
         for name in ('get', 'put', 'post', 'delete'):
             _time_placement(stack, name, placement, our_placement)

@@ -31,7 +31,6 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_config import fixture as config_fixture
-from oslo_utils import uuidutils
 
 from nova_accel import conf
 from nova_accel.db import device_profile as device_profile_db
@@ -58,6 +57,7 @@ class Server:
     """A server with the devices that its host has bound for it."""
 
     uuid: str
+    profile: str
     hostname: str
     addresses: tuple[pci_address.PciAddress, ...]
     group_ids: tuple[int, ...]
@@ -120,6 +120,7 @@ class BoardCloud(fixtures.Fixture):
     def request(self, profile: str) -> 'objects.RequestSpec':
         """The request for a server, after the request filters.
 
+        :param profile: its name, or several with commas between them
         :raises RequestFilterFailed: a filter refuses it
         """
         spec = scheduling.request_spec({device_profile.FLAVOR_KEY: profile})
@@ -134,7 +135,7 @@ class BoardCloud(fixtures.Fixture):
         :raises RequestFilterFailed: likewise, and the text says why
         """
         spec = self.request(profile)
-        uuid = uuidutils.generate_uuid()
+        uuid = spec.instance_uuid
         [[selected]] = self._scheduler.select(
             spec, bare_scheduler.Answer(spec), [uuid]
         )
@@ -168,6 +169,7 @@ class BoardCloud(fixtures.Fixture):
         )
         server = Server(
             uuid,
+            arqs[0]['device_profile_name'],
             host.hostname,
             tuple(
                 pci_address.PciAddress.parse(

@@ -139,6 +139,69 @@ class AvailabilityTest(base.ApiTestCase):
         left.clear()
         self.assertIsNone(self.availability()['max_servers'])
 
+    def test_several_profiles(self) -> None:
+        self.create_profile('four', {'resources:FPGA': '4'})
+        self.create_profile('huge', {'resources:FPGA': '64'})
+        self.create_profile('vast', {'resources:FPGA': '63'})
+        for names, servers in (
+            ('four,gold', 4),
+            ('gold,four', 10),
+            ('huge,four', 2),
+            ('four,huge', 2),
+        ):
+            told = self.availability(
+                base.ADMIN, f'/device_profiles/{names}/availability'
+            )
+            self.assertEqual(
+                (None, names, servers, None),
+                (
+                    told['device_profile_uuid'],
+                    told['device_profile_name'],
+                    told['max_servers'],
+                    told['obstacle'],
+                ),
+            )
+            self.assertEqual(servers, told['hosts'][0]['servers'])
+        told = self.availability(
+            path='/device_profiles/huge,vast/availability'
+        )
+        for part in ('huge: no pool of devices has FPGA=64', 'vast: no pool'):
+            self.assertIn(part, told['obstacle'])
+
+    def test_several_profiles_within_the_quota(self) -> None:
+        self.report_host(functions=10)
+        self.create_profile('four', {'resources:FPGA': '4'})
+        for name, value in (
+            ('are_on', lambda: True),
+            ('left', lambda _context, _project, _classes: {'FPGA': 5}),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.api.handlers.project_limits.{name}', value
+                )
+            )
+        told = self.availability(
+            base.ADMIN, '/device_profiles/four,gold/availability'
+        )
+        self.assertEqual(
+            (2, True), (told['max_servers'], told['is_limited_by_quota'])
+        )
+
+    def test_names_that_are_none(self) -> None:
+        for names, status, text in (
+            ('gold,nope,no', 404, 'name=nope, no'),
+            ('gold,,', 400, 'a name is missing'),
+            ('gold,a%20b', 400, 'a b'),
+        ):
+            answer = self.refused(
+                status,
+                'GET',
+                f'/device_profiles/{names}/availability',
+                version='2.5',
+                roles=base.READER,
+            )
+            self.assertIn(text, str(answer))
+
     def test_the_database_is_away(self) -> None:
         self.useFixture(
             fixtures.MonkeyPatch(

@@ -289,6 +289,18 @@ class NativeTest(ArqNotificationTestCase):
             ]
             self.assertEqual(old['uuid'], told['nova_object.data']['uuid'])
 
+    def test_the_end_names_the_profile_that_was_chosen(self) -> None:
+        self.create_profile('large', {'resources:FPGA': '2'})
+        self.acquire(device_profile_name='large,profile')
+        start, end = self.sent.pop()
+        self.assertEqual(
+            ['large,profile', 'profile'],
+            [
+                each['payload']['nova_object.data']['device_profile_name']
+                for each in (start, end)
+            ],
+        )
+
     def test_a_release_of_nothing_tells_nothing(self) -> None:
         self.ok('DELETE', f'{_ACTIVE}?attempt=1', roles=base.SERVICE)
         self.assertEqual([], self.sent.pop())

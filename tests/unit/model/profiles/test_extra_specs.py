@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import re
 import unittest
 
 from hypothesis import given
@@ -43,6 +44,41 @@ class TestExtraSpecs(unittest.TestCase):
             ({}, None),
         ):
             self.assertEqual(name, extra_specs.profile(specs))
+
+    def test_alternatives(self) -> None:
+        for value, names in (
+            ('gold', ('gold',)),
+            ('h200, a100-2 ,gold', ('h200', 'a100-2', 'gold')),
+            ('gold,gold', ('gold',)),
+        ):
+            self.assertEqual(names, extra_specs.alternatives(value))
+            self.assertIsNotNone(
+                re.fullmatch(extra_specs.PROFILES_PATTERN, value)
+            )
+        for value, text in (
+            ('gold,', "is 'gold,': a name is missing"),
+            (' ', "is ' ': a name is missing"),
+            (','.join('abcdefghi'), 'names 9 device profiles: it can name 8'),
+        ):
+            with self.assertRaisesRegex(
+                exceptions.InvalidDeviceProfile,
+                f'nova_accel:device_profile {text}',
+            ):
+                extra_specs.alternatives(value)
+            self.assertIsNone(
+                re.fullmatch(extra_specs.PROFILES_PATTERN, value)
+            )
+
+    def test_profiles(self) -> None:
+        for key in ('nova_accel:device_profile', 'accel:device_profile'):
+            for value, names in (
+                ('gold', ('gold',)),
+                ('gold, silver', ('gold', 'silver')),
+                ('gold,', ()),
+                ('', ()),
+            ):
+                self.assertEqual(names, extra_specs.profiles({key: value}))
+        self.assertEqual((), extra_specs.profiles({'hw:cpu_policy': 'x'}))
 
     def test_programming(self) -> None:
         self.assertEqual(

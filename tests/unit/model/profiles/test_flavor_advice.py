@@ -66,6 +66,12 @@ class TestLacksAddresses(testtools.TestCase):
                     expected, self.lacks(memory_mib, **{key: profile})
                 )
 
+    def test_one_of_several_profiles(self) -> None:
+        for names, expected in (('fpga,one', False), ('one, eight', True)):
+            self.assertIs(
+                expected, self.lacks(64, nova_accel__device_profile=names)
+            )
+
     def test_vgpus_have_small_registers(self) -> None:
         specs = {'nova_accel__device_profile': 'vgpu'}
         self.assertFalse(self.lacks(_TIB - 1, **specs))

@@ -31,12 +31,23 @@ class TestChanged(testtools.TestCase):
         self, other: dict[str, str], profile: str, to_native: bool
     ) -> None:
         """Nothing but the key changes, and the order stays."""
+        profile = profile.replace(',', '')
         key, back = (NATIVE, COMPAT) if to_native else (COMPAT, NATIVE)
         before = {**other, back: profile}
         after = flavor_key.changed(before, key)
         assert after is not None
         self.assertEqual({**other, key: profile}, after)
         self.assertEqual(before, flavor_key.changed(after, back))
+
+    def test_cyborgs_key_names_one_profile(self) -> None:
+        error = self.assertRaises(
+            exceptions.Conflict,
+            flavor_key.changed,
+            {NATIVE: 'fpga, gpu'},
+            COMPAT,
+        )
+        self.assertIn('several device profiles, fpga, gpu', str(error))
+        self.assertIn('server set --device-profile', str(error))
 
     def test_it_has_the_key_already(self) -> None:
         self.assertIsNone(flavor_key.changed({NATIVE: 'fpga'}, NATIVE))

@@ -83,19 +83,21 @@ class TestCheck(testtools.TestCase):
         self.assertTrue(passes(limit, others + held, held, wanted))
 
 
-class TestServers(testtools.TestCase):
+class TestTake(testtools.TestCase):
     def test_the_scarcest_class_decides(self) -> None:
         groups = [
             device_profile.Group(resources)
             for resources in ({'FPGA': 1}, {'FPGA': 1, 'VGPU': 3})
         ]
-        cases: tuple[tuple[dict[str, int], int | None], ...] = (
-            ({}, None),
-            ({'PGPU': 0}, None),
-            ({'FPGA': 9}, 4),
-            ({'FPGA': 9, 'VGPU': 8}, 2),
-            ({'FPGA': 1}, 0),
-            ({'FPGA': -3}, 0),
+        cases: tuple[tuple[dict[str, int], int, dict[str, int]], ...] = (
+            ({}, 5, {}),
+            ({'PGPU': 0}, 5, {'PGPU': 0}),
+            ({'FPGA': 9}, 4, {'FPGA': 1}),
+            ({'FPGA': 9, 'VGPU': 8}, 2, {'FPGA': 5, 'VGPU': 2}),
+            ({'FPGA': 1}, 0, {'FPGA': 1}),
+            ({'FPGA': -3}, 0, {'FPGA': -3}),
+            ({'FPGA': 99}, 5, {'FPGA': 89}),
         )
-        for left, expected in cases:
-            self.assertEqual(expected, quota.servers(left, groups))
+        for left, taken, after in cases:
+            self.assertEqual(taken, quota.take(left, groups, 5))
+            self.assertEqual(after, left)

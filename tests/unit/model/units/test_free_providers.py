@@ -20,10 +20,13 @@ VGPU = 'VGPU', frozenset[str]()
 
 
 def group(
-    resource_class: str = 'FPGA', required: str = '', forbidden: str = ''
+    resource_class: str = 'FPGA',
+    required: str = '',
+    forbidden: str = '',
+    amount: int = 1,
 ) -> device_profile.Group:
     return device_profile.Group(
-        {resource_class: 1}, frozenset(required), frozenset(forbidden)
+        {resource_class: amount}, frozenset(required), frozenset(forbidden)
     )
 
 
@@ -31,10 +34,10 @@ class TestFreeProviders(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.free = free_providers.FreeProviders()
-        self.free.put('a1', 'one', [A])
-        self.free.put('b1', 'one', [B])
-        self.free.put('a2', 'two', [A])
-        self.free.put('v2', 'two', [VGPU])
+        self.free.put('a1', 'one', {A: 1})
+        self.free.put('b1', 'one', {B: 1})
+        self.free.put('a2', 'two', {A: 1})
+        self.free.put('v2', 'two', {VGPU: 1})
 
     def hosts(self, *groups: device_profile.Group) -> list[str]:
         return list(self.free.hosts(groups))
@@ -51,14 +54,30 @@ class TestFreeProviders(testtools.TestCase):
         self.assertEqual(['two'], self.hosts(group(), group('VGPU')))
         self.assertEqual(['two'], self.hosts(group('VGPU'), group()))
 
+    def test_hosts_with_enough(self) -> None:
+        self.free.put('more', 'one', {A: 2})
+        for groups, hosts in (
+            ([group(amount=4)], ['one']),
+            ([group(amount=5)], []),
+            ([group(required='A', amount=3)], ['one']),
+            ([group(required='A', amount=4)], []),
+            ([group(amount=2), group(amount=2)], ['one']),
+            ([group(amount=2), group(amount=3)], []),
+            ([group(required='B'), group(required='A', amount=3)], ['one']),
+            ([group(), group('VGPU', amount=2)], []),
+        ):
+            self.assertEqual(hosts, self.hosts(*groups))
+        self.free.put('more', 'one', {A: 1})
+        self.assertEqual([], self.hosts(group(amount=4)))
+
     def test_of_host(self) -> None:
         self.assertEqual({'a1', 'b1'}, set(self.free.of_host('one')))
         self.assertEqual(set(), set(self.free.of_host('three')))
 
     def test_a_provider_that_changes(self) -> None:
-        self.free.put('a1', 'one', [A, VGPU])
+        self.free.put('a1', 'one', {A: 1, VGPU: 1})
         self.assertEqual({'one', 'two'}, set(self.hosts(group('VGPU'))))
-        self.free.put('a1', 'three', [B])
+        self.free.put('a1', 'three', {B: 1})
         self.assertEqual(['two'], self.hosts(group('VGPU')))
         self.assertEqual(['two'], self.hosts(group(required='A')))
         self.assertEqual({'b1'}, set(self.free.of_host('one')))
@@ -66,7 +85,7 @@ class TestFreeProviders(testtools.TestCase):
 
     def test_nothing_is_kept_of_one_that_is_full(self) -> None:
         for rp_uuid in ('a1', 'b1', 'a2', 'v2', 'unknown'):
-            self.free.put(rp_uuid, '', [])
+            self.free.put(rp_uuid, '', {})
         self.assertEqual([], self.hosts(group()))
         self.assertEqual(
             {'_of_kind': {}, '_of_host': {}, '_places': {}}, vars(self.free)

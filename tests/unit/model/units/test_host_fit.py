@@ -14,6 +14,7 @@ import testtools
 
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_providers
+from nova_accel.model.units import free_units
 from nova_accel.model.units import host_fit
 from nova_accel.model.units import known_pool
 from unit.model import boards
@@ -90,19 +91,19 @@ class TestFit(testtools.TestCase):
         )
 
 
+def pools(used=()):
+    """Those of a board of which GPUs are used."""
+    return {
+        rp_uuid: known_pool.KnownPool(units, {}, {}, 'the host')
+        for rp_uuid, units in boards.links(used).pools.items()
+    }
+
+
 class TestCount(testtools.TestCase):
     """Servers on a board, one after the other."""
 
     def count(self, *groups, used=(), most=99):
-        links = boards.links(used)
-        return host_fit.count(
-            {
-                rp_uuid: known_pool.KnownPool(units, {}, {}, 'the host')
-                for rp_uuid, units in links.pools.items()
-            },
-            groups,
-            most,
-        )
+        return host_fit.count(pools(used), groups, most)
 
     def test_sets(self):
         for amount, servers in ((2, 4), (4, 2), (8, 1)):
@@ -111,6 +112,56 @@ class TestCount(testtools.TestCase):
         self.assertEqual(3, self.count(*parts(2), used={0}))
         self.assertEqual(0, self.count(*parts(6)))
 
+    def test_after_others(self):
+        single, half = parts(1, None, size=1), parts(4)
+        pool = known_pool.KnownPool(
+            [
+                free_units.FreeUnits(
+                    'deployable', 'pool', 'PGPU', frozenset(), 7, 7, ()
+                )
+            ],
+            {},
+            {},
+        )
+        for found, where, groups, before in (
+            (0, pools(), parts(2), [half]),
+            (1, pools({0}), parts(2), [half]),
+            (3, pools({0}), single, [half]),
+            (0, pools({0}), half, [single]),
+            (2, {'pool': pool}, parts(3, None, size=3), []),
+            (1, {'pool': pool}, single, [parts(3, None, size=3)]),
+            (0, {'pool': pool}, single, [parts(3, None, size=3), single]),
+        ):
+            self.assertEqual(found, host_fit.count(where, groups, 99, before))
+
     def test_no_more_than_asked_for(self):
         self.assertEqual(3, self.count(*parts(1, None, size=1), most=3))
         self.assertEqual(8, self.count(*parts(1, None, size=1)))
+
+
+class TestFindServable(testtools.TestCase):
+    def find(self, *requests, is_isolated=False):
+        """Whether each is served, on a host with a board and one with half."""
+        return host_fit.find_servable(
+            [(groups, is_isolated) for groups in requests],
+            lambda _groups: [('half', pools({4, 5, 6, 7})), ('all', pools())],
+        )
+
+    def test_one_after_the_other(self):
+        pair, half, board = parts(2), parts(4), parts(8)
+        self.assertEqual([True, True], self.find(half, board))
+        self.assertEqual([True, True, True, False], self.find(*[half] * 4))
+        self.assertEqual([True, True, False], self.find(half, pair, board))
+        self.assertEqual([True] * 6 + [False], self.find(*[pair] * 7))
+
+    def test_what_is_not_served_takes_nothing(self):
+        six = parts(6)
+        self.assertEqual([False, True, True], self.find(six, *[parts(4)] * 2))
+
+    def test_a_provider_for_each_group(self):
+        single = parts(1, None, size=1)
+        self.assertEqual([True, True], self.find(single * 4, single * 8))
+        self.assertEqual(
+            [True, False],
+            self.find(single * 4, single * 5, is_isolated=True),
+        )

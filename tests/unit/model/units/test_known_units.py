@@ -254,6 +254,32 @@ class TestReserve(KnownUnitsTestCase):
         self.assertTrue(self.reserve('a', self.WHOLE, instead=[self.HALF]))
         self.assertFalse(self.reserve('b', self.HALF))
 
+    def test_a_promise_ends_with_the_claim(self) -> None:
+        promise = unit_claims.Promise(
+            (group(resource_class='HALF'),), 1, 'project'
+        )
+        for server in 'ab':
+            self.assertTrue(self.known.promise(server, promise, 0))
+        self.assertFalse(self.known.promise('c', promise, 0))
+        # Its units count as claimed from then on.
+        self.assertTrue(self.reserve('a', self.HALF))
+        self.assertFalse(self.known.promises.has('a'))
+        self.assertTrue(self.known.promises.has('b'))
+        self.assertFalse(self.known.promise('c', promise, 0))
+        self.known.claim('b', *self.HALF, 0, 0)
+        self.assertTrue(self.known.promises.has('b'))
+
+    def test_a_promise_of_one_host(self) -> None:
+        self.apply(two=[deployable('two', 'c', free=1)])
+        promise = unit_claims.Promise(
+            (group(resource_class='HALF'),), 1, 'project'
+        )
+        for only, expected in (('one', True), ('two', False), ('no', True)):
+            self.assertEqual(
+                expected, self.known.promise('a', promise, 0, only)
+            )
+        self.assertFalse(self.known.promise('a', promise, 0, None, ['one']))
+
     def test_servers_on_a_card(self) -> None:
         for (_card, name), amount in ((self.WHOLE, 1), (self.HALF, 2)):
             self.assertEqual(
@@ -327,6 +353,17 @@ class TestCountServers(KnownUnitsTestCase):
         )
         self.apply(silent=['one'])
         self.assertEqual({'two': 1}, self.known.count_servers([group()]))
+
+    def test_after_another_profile(self) -> None:
+        self.apply(is_all=True, one=[deployable(free=5)])
+        for before, expected in (
+            ([[group(2)]], {'one': 1}),
+            ([[group(2)], [group()]], {}),
+            ([[group(resource_class='NO')]], {'one': 5}),
+        ):
+            self.assertEqual(
+                expected, self.known.count_servers([group()], before=before)
+            )
 
     def test_it_claims_nothing(self) -> None:
         self.apply(is_all=True, one=[deployable(free=2)])

@@ -12,6 +12,9 @@
 
 import testtools
 
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import free_units
+from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_claims
 
 
@@ -81,3 +84,113 @@ class TestUnitClaims(testtools.TestCase):
         self.assertEqual({'rp', 'forgotten'}, self.add('last'))
         self.assertEqual(unit_claims.MOST, len(self.claims))
         self.assertEqual({}, self.claims.of('forgotten'))
+
+
+GPU = device_profile.Group({'PGPU': 1})
+GPUS = device_profile.Group({'PGPU': 2})
+
+
+class TestPromises(testtools.TestCase):
+    """A host has four GPUs in a pool."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.promises = unit_claims.Promises()
+        self.pools = {
+            'pool': known_pool.KnownPool(
+                [
+                    free_units.FreeUnits(
+                        'deployable', 'pool', 'PGPU', frozenset(), 4, 4, ()
+                    )
+                ],
+                {},
+                {},
+            )
+        }
+
+    def give(
+        self,
+        consumer: str,
+        group: device_profile.Group = GPU,
+        servers: int = 1,
+        now: float = 0.0,
+    ) -> bool:
+        return self.promises.give(
+            consumer,
+            unit_claims.Promise((group,), servers, 'project', kind='kind'),
+            now,
+            lambda _groups: [('host', self.pools)],
+        )
+
+    def test_beside_those_before(self) -> None:
+        self.assertEqual(
+            [True, True, False, True, False],
+            [
+                self.give('a', GPUS),
+                self.give('b'),
+                self.give('c', GPUS),
+                self.give('d'),
+                self.give('e'),
+            ],
+        )
+
+    def test_all_servers_of_a_request(self) -> None:
+        self.assertFalse(self.give('a', servers=5))
+        self.assertTrue(self.give('a', servers=4))
+        self.assertFalse(self.give('b'))
+
+    def test_it_takes_the_place_of_the_servers_own(self) -> None:
+        for _time in range(3):
+            self.assertTrue(self.give('a', servers=3))
+
+    def test_one_that_cannot_be_kept_is_no_obstacle(self) -> None:
+        """Others have claimed the units meanwhile."""
+        self.promises.note(
+            'a', unit_claims.Promise((GPUS,), 3, 'project'), 0.0
+        )
+        self.assertFalse(self.give('b'))
+        self.pools.clear()
+        self.assertFalse(self.give('b'))
+        self.promises.end('a')
+        self.assertEqual([], self.promises.before('', 0.0))
+
+    def test_it_ends(self) -> None:
+        self.give('a', servers=4)
+        self.assertTrue(self.promises.has('a'))
+        self.assertFalse(self.give('b', now=unit_claims.KEPT_S - 1))
+        self.assertTrue(self.give('b', now=unit_claims.KEPT_S))
+        self.promises.end('b')
+        self.promises.end('b')
+        self.assertFalse(self.promises.has('b'))
+
+    def test_units_of_a_project(self) -> None:
+        self.give('a', GPUS)
+        self.give('b')
+        for consumer, project, units in (
+            ('a', 'project', 0),
+            ('b', 'project', 2),
+            ('c', 'project', 3),
+            ('c', 'other', 0),
+        ):
+            self.assertEqual(
+                units,
+                self.promises.units_before(consumer, project, 0.0)['PGPU'],
+            )
+
+    def test_one_that_is_late(self) -> None:
+        self.give('a')
+        for kind, now, is_late in (
+            ('kind', 0.0, False),
+            ('kind', unit_claims.LATE_S + 1, True),
+            ('other', unit_claims.LATE_S + 1, False),
+            ('kind', unit_claims.KEPT_S, False),
+        ):
+            self.assertEqual(is_late, self.promises.is_late(kind, now))
+
+    def test_their_number_is_limited(self) -> None:
+        for number in range(unit_claims.MOST + 5):
+            self.promises.note(
+                str(number), unit_claims.Promise((GPU,), 1, 'project'), 0.0
+            )
+        self.assertFalse(self.promises.has('4'))
+        self.assertEqual(unit_claims.MOST, len(self.promises.before('', 0.0)))

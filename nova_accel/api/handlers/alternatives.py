@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Why a server gets a device profile that is not the first of its flavor."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nova_accel import exceptions
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.model.links import link_division
+from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import known_units
+from nova_accel.model.units import link_shortage
+from nova_accel.model.units import shortage_reason
+from nova_accel.scheduler import known_stock
+
+
+def get_obstacles(names: Sequence[str]) -> dict[str, str]:
+    """Name of a device profile -> why no server could start with it now.
+
+    Those are left out that could be served, and all if nothing is known.
+
+    :param names: the best one first; no reason is needed for the last one
+    """
+    better = names[:-1]
+    known = known_stock.current(known_stock.FRESH_S) if better else None
+    if known is None:
+        return {}
+    stored = {
+        row['name']: row['groups'] for row in device_profile_db.get_all(better)
+    }
+    obstacles = {name: _obstacle(known, stored.get(name)) for name in better}
+    return {
+        name: obstacle
+        for name, obstacle in obstacles.items()
+        if obstacle is not None
+    }
+
+
+def _obstacle(
+    known: known_units.KnownUnits,
+    stored: Sequence[Mapping[str, str]] | None,
+) -> str | None:
+    if stored is None:
+        return 'there is none of that name'
+    try:
+        groups = link_division.off_fabric(device_profile.parse_groups(stored))
+        parts = tuple(link_division.divided(groups, known.largest).parts)
+    except (exceptions.NotFound, exceptions.InvalidDeviceProfile) as error:
+        return error.public
+    for members in link_division.by_link(groups).values():
+        shortage = link_shortage.find(tuple(members.values()), known.links())
+        if shortage is not None:
+            return shortage.cause
+    inventories = known.inventories(
+        {name for part in parts for name in part.resources}
+    )
+    cause = shortage_reason.first_cause(parts, inventories)
+    if cause is None and not known.count_servers(groups, 1):
+        return 'no host has all of it free together'
+    return cause

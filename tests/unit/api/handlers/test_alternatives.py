@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+from nova_accel.api.handlers import alternatives
+from nova_accel.db import device_profile as device_profile_db
+from rig.loopback import board_host
+from unit.api import base
+
+
+class ObstaclesTest(base.ApiTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clean_host(functions=10)
+        board_host.BoardHost('board').report()
+        for name, *groups in (
+            ('free', {'resources:FPGA': '10'}),
+            ('large', {'resources:FPGA': '11'}),
+            ('typo', {'resources:CUSTOM_FPAG': '1'}),
+            ('joined', {'resources:PGPU': '3', 'accel:link': 'nvlink'}),
+            ('last', {'resources:CUSTOM_FPAG': '1'}),
+        ):
+            device_profile_db.create(name, groups)
+
+    def test_the_reason_of_each(self) -> None:
+        found = alternatives.get_obstacles(
+            ['free', 'large', 'typo', 'joined', 'nothing', 'last']
+        )
+        self.assertEqual(
+            {
+                'large': 'no host has all of it free together',
+                'typo': 'no host has CUSTOM_FPAG',
+                'joined': 'no set of a host joins 3',
+                'nothing': 'there is none of that name',
+            },
+            found,
+        )
+
+    def test_what_is_disabled(self) -> None:
+        for device in self.ok('GET', '/devices', roles=base.ADMIN)['devices']:
+            self.disable(device['uuid'])
+        self.assertEqual(
+            {'free': 'all 10 are disabled'},
+            alternatives.get_obstacles(['free', 'last']),
+        )
+
+    def disable(self, uuid: str) -> None:
+        self.ok('POST', f'/devices/{uuid}/disable', roles=base.ADMIN)
+
+    def test_one_profile_needs_none(self) -> None:
+        self.assertEqual({}, alternatives.get_obstacles(['typo']))

@@ -14,37 +14,65 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+import itertools
 
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import group_division
+from nova_accel.model.profiles import matching
+from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.units import known_units
 from nova_accel.model.units import link_shortage
 from nova_accel.model.units import shortage_reason
 from nova_accel.scheduler import known_stock
 
 
-def get_obstacles(names: Sequence[str]) -> dict[str, str]:
+def get_obstacles(
+    names: Sequence[str],
+    allocations: Sequence[provider_allocation.ProviderAllocation],
+) -> dict[str, str]:
     """Name of a device profile -> why no server could start with it now.
 
     Those are left out that could be served, and all if nothing is known.
 
-    :param names: the best one first; no reason is needed for the last one
+    :param names: the best one first; only those matter that are better than
+        the first one that the allocations serve
     """
-    better = names[:-1]
+    stored = {
+        row['name']: row['groups'] for row in device_profile_db.get_all(names)
+    }
+    better = list(
+        itertools.takewhile(
+            lambda name: not _serve(allocations, stored.get(name)), names
+        )
+    )
     known = known_stock.current(known_stock.FRESH_S) if better else None
     if known is None:
         return {}
-    stored = {
-        row['name']: row['groups'] for row in device_profile_db.get_all(better)
-    }
     obstacles = {name: _obstacle(known, stored.get(name)) for name in better}
     return {
         name: obstacle
         for name, obstacle in obstacles.items()
         if obstacle is not None
     }
+
+
+def _serve(
+    allocations: Sequence[provider_allocation.ProviderAllocation],
+    stored: Sequence[Mapping[str, str]] | None,
+) -> bool:
+    if stored is None:
+        return False
+    try:
+        groups = device_profile.parse_groups(stored)
+        matching.assign(
+            group_division.placed(groups, allocations), allocations
+        )
+    except (exceptions.InvalidDeviceProfile, exceptions.NoAssignment):
+        return False
+    return True
 
 
 def _obstacle(

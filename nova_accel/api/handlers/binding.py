@@ -118,7 +118,10 @@ def acquire(req: webob.Request) -> webob.Response:
     )
     if len(wanted.names) > 1:
         wanted = dataclasses.replace(
-            wanted, obstacles=alternatives.get_obstacles(wanted.names)
+            wanted,
+            obstacles=alternatives.get_obstacles(
+                wanted.names, wanted.allocations
+            ),
         )
     with arq_notification.acquiring(context, wanted) as bound:
         bound.extend(

@@ -13,6 +13,7 @@
 
 from nova_accel.api.handlers import alternatives
 from nova_accel.db import device_profile as device_profile_db
+from nova_accel.model.profiles import provider_allocation
 from rig.loopback import board_host
 from unit.api import base
 
@@ -27,13 +28,18 @@ class ObstaclesTest(base.ApiTestCase):
             ('large', {'resources:FPGA': '11'}),
             ('typo', {'resources:CUSTOM_FPAG': '1'}),
             ('joined', {'resources:PGPU': '3', 'accel:link': 'nvlink'}),
-            ('last', {'resources:CUSTOM_FPAG': '1'}),
+            ('small', {'resources:FPGA': '1'}),
         ):
             device_profile_db.create(name, groups)
+        self.one = [
+            provider_allocation.ProviderAllocation(
+                base.RP, {'FPGA': 1}, frozenset()
+            )
+        ]
 
     def test_the_reason_of_each(self) -> None:
         found = alternatives.get_obstacles(
-            ['free', 'large', 'typo', 'joined', 'nothing', 'last']
+            ['free', 'large', 'typo', 'joined', 'nothing'], ()
         )
         self.assertEqual(
             {
@@ -50,11 +56,19 @@ class ObstaclesTest(base.ApiTestCase):
             self.disable(device['uuid'])
         self.assertEqual(
             {'free': 'all 10 are disabled'},
-            alternatives.get_obstacles(['free', 'last']),
+            alternatives.get_obstacles(['free', 'small'], self.one),
         )
 
     def disable(self, uuid: str) -> None:
         self.ok('POST', f'/devices/{uuid}/disable', roles=base.ADMIN)
 
-    def test_one_profile_needs_none(self) -> None:
-        self.assertEqual({}, alternatives.get_obstacles(['typo']))
+    def test_only_of_those_before_the_one_that_is_served(self) -> None:
+        for names, found in (
+            (['small', 'typo'], {}),
+            (['typo', 'small', 'nothing'], {'typo'}),
+            (['small'], {}),
+        ):
+            self.assertEqual(
+                set(found),
+                alternatives.get_obstacles(names, self.one).keys(),
+            )

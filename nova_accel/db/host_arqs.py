@@ -334,7 +334,7 @@ def _bind(connection: sa.Connection, request: AcquireRequest) -> None:
             exceptions.NoAssignment,
             exceptions.AcceleratorsBusy,
         ):
-            # What cannot be allotted may have been in part.
+            # An attempt that fails may have taken some of the stock.
             found = _allot(request, profile, copy.deepcopy(stock))
             break
     else:

@@ -39,6 +39,7 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import host_fit
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_claims
 from nova_accel.scheduler import candidates
@@ -101,13 +102,8 @@ def choose(
     for name in possible:
         with _noting(refused, name, known, server):
             alternative = _read(ctxt, request_spec, name, servers)
-            if not known.promise(
-                server,
-                alternative.promise,
-                time.monotonic(),
-                _only(request_spec),
-                _field(request_spec, 'ignore_hosts') or (),
-            ):
+            now = time.monotonic()
+            if not known.promise(server, alternative.promise, now):
                 doubted.append(alternative)
                 continue
             unified_limits.enforce(
@@ -115,12 +111,12 @@ def choose(
                 alternative.spec,
                 alternative.groups,
                 known.promises.units_before(
-                    server, request_spec.project_id, time.monotonic()
+                    server, request_spec.project_id, now
                 ),
             )
             _prove(ctxt, known, alternative)
             return _chosen(alternative, names)
-    # What is promised may never be claimed, and known units may be too few.
+    # A promise may never be claimed, and known units may be too few.
     for alternative in doubted:
         with _noting(refused, alternative.name, known, server):
             _ask(ctxt, alternative)
@@ -129,10 +125,20 @@ def choose(
     raise _failure(refused)
 
 
-def is_chosen(request_spec: 'objects.RequestSpec') -> bool:
-    """Whether the request has a profile that :func:`choose` has chosen."""
+def is_chosen(
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
+) -> bool:
+    """Whether :func:`choose` has chosen the profile of the request.
+
+    :param groups: the groups of the request that are ours
+    """
     known = known_stock.current()
-    return known is not None and known.promises.has(request_spec.instance_uuid)
+    return known is not None and known.promises.has(
+        request_spec.instance_uuid,
+        map(our_group.to_group, groups),
+        time.monotonic(),
+    )
 
 
 def _possible(
@@ -177,10 +183,14 @@ def _read(
         spec,
         [group for group in asked.request_groups() if group.resources],
         unit_claims.Promise(
-            groups,
+            host_fit.Request(
+                groups,
+                policy == 'isolate' and len(groups) > 1,
+                _only(spec),
+                frozenset(_field(spec, 'ignore_hosts') or ()),
+            ),
             servers,
             spec.project_id,
-            policy == 'isolate' and len(groups) > 1,
             _kind(spec, groups),
         ),
     )
@@ -306,20 +316,17 @@ def _noting(
     """Note why the body refuses a device profile, and promise nothing."""
     try:
         yield
-    except exceptions.ServiceUnavailable:
+    except BaseException as error:
         known.promises.end(server)
-        raise
-    except (
-        exceptions.AcceleratorError,
-        exception.RequestFilterFailed,
-        exception.TooManyInstances,
-    ) as error:
-        known.promises.end(server)
+        if isinstance(error, exceptions.ServiceUnavailable) or not isinstance(
+            error,
+            exceptions.AcceleratorError
+            | exception.RequestFilterFailed
+            | exception.TooManyInstances,
+        ):
+            raise
         LOG.info('Device profile %s is not chosen: %s', name, error)
         refused[name] = error
-    except BaseException:
-        known.promises.end(server)
-        raise
 
 
 def _failure(refused: _Refused) -> exception.NovaException:

@@ -226,7 +226,7 @@ def check_accelerators(
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False
-    if alternatives.is_chosen(request_spec):
+    if alternatives.is_chosen(request_spec, groups):
         return True
     unified_limits.enforce(ctxt, request_spec, groups)
     shortage.explain(ctxt, request_spec, groups)

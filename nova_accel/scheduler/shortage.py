@@ -18,6 +18,7 @@ alone, if they seem to be too many by what is known of all hosts. Otherwise it
 is not asked a second time.
 """
 
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_links
+from nova_accel.model.units import known_units
 from nova_accel.model.units import link_shortage
 from nova_accel.model.units import shortage_reason
 from nova_accel.scheduler import candidates
@@ -234,15 +236,13 @@ def _without_room(wishes: Sequence[_Wish]) -> list[_Wish]:
     Placement counts the shares of cards. It learns only later which shapes
     exclude each other.
     """
-    known = known_stock.current()
-    return [
-        wish
-        for wish in wishes
-        if known is not None
-        for group in wish.asked.values()
-        if any(map(naming.is_shape_class, group.resources))
-        and not known.may_serve([group])
-    ]
+    return _known_to_lack(
+        wishes,
+        lambda known, group: (
+            any(map(naming.is_shape_class, group.resources))
+            and not known.may_serve([group])
+        ),
+    )
 
 
 def _unheard_of(wishes: Sequence[_Wish]) -> list[_Wish]:
@@ -250,13 +250,25 @@ def _unheard_of(wishes: Sequence[_Wish]) -> list[_Wish]:
 
     Placement answers no question with a class that it never had.
     """
+    return _known_to_lack(
+        wishes,
+        lambda known, group: (
+            not all(known.inventories({name}) for name in group.resources)
+        ),
+    )
+
+
+def _known_to_lack(
+    wishes: Sequence[_Wish],
+    lacks: Callable[[known_units.KnownUnits, device_profile.Group], bool],
+) -> list[_Wish]:
+    """The wishes with a group that all hosts lack, by what is known."""
     known = known_stock.current()
     return [
         wish
         for wish in wishes
         if known is not None
-        for group in wish.asked.values()
-        if not all(known.inventories({name}) for name in group.resources)
+        and any(lacks(known, group) for group in wish.asked.values())
     ]
 
 

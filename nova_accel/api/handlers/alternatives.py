@@ -12,15 +12,14 @@
 
 """Why a server gets a device profile that is not the first of its flavor."""
 
-from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import itertools
 
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
-from nova_accel.model.profiles import group_division
 from nova_accel.model.profiles import matching
 from nova_accel.model.profiles import provider_allocation
 from nova_accel.model.units import known_units
@@ -35,56 +34,41 @@ def get_obstacles(
 ) -> dict[str, str]:
     """Name of a device profile -> why no server could start with it now.
 
-    Those are left out that could be served, and all if nothing is known.
+    A profile that could be served is left out. Nothing is known while the
+    database gives no answer.
 
     :param names: the best one first; only those matter that are better than
         the first one that the allocations serve
     """
-    stored = {
-        row['name']: row['groups'] for row in device_profile_db.get_all(names)
-    }
+    stored = {}
+    for row in device_profile_db.get_all(names):
+        with contextlib.suppress(exceptions.InvalidDeviceProfile):
+            stored[row['name']] = device_profile.parse_groups(row['groups'])
     better = list(
         itertools.takewhile(
-            lambda name: not _serve(allocations, stored.get(name)), names
+            lambda name: (
+                not matching.serves(stored.get(name, ()), allocations)
+            ),
+            names,
         )
     )
     known = known_stock.current(known_stock.FRESH_S) if better else None
     if known is None:
         return {}
     obstacles = {name: _obstacle(known, stored.get(name)) for name in better}
-    return {
-        name: obstacle
-        for name, obstacle in obstacles.items()
-        if obstacle is not None
-    }
-
-
-def _serve(
-    allocations: Sequence[provider_allocation.ProviderAllocation],
-    stored: Sequence[Mapping[str, str]] | None,
-) -> bool:
-    if stored is None:
-        return False
-    try:
-        groups = device_profile.parse_groups(stored)
-        matching.assign(
-            group_division.placed(groups, allocations), allocations
-        )
-    except (exceptions.InvalidDeviceProfile, exceptions.NoAssignment):
-        return False
-    return True
+    return {name: text for name, text in obstacles.items() if text is not None}
 
 
 def _obstacle(
     known: known_units.KnownUnits,
-    stored: Sequence[Mapping[str, str]] | None,
+    groups: Sequence[device_profile.Group] | None,
 ) -> str | None:
-    if stored is None:
-        return 'there is none of that name'
+    if groups is None:
+        return 'there is none of that name, or it is malformed'
+    groups = link_division.off_fabric(groups)
     try:
-        groups = link_division.off_fabric(device_profile.parse_groups(stored))
         parts = tuple(link_division.divided(groups, known.largest).parts)
-    except (exceptions.NotFound, exceptions.InvalidDeviceProfile) as error:
+    except exceptions.NotFound as error:
         return error.public
     for members in link_division.by_link(groups).values():
         shortage = link_shortage.find(tuple(members.values()), known.links())

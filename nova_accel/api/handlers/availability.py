@@ -46,7 +46,7 @@ _RANGES = ((0, 0), (1, 1), (2, 4), (5, 9), (10, None))
 def show_availability(req: webob.Request) -> webob.Response:
     """How many servers with the profile could start now, by accelerators.
 
-    Of several profiles, each server gets the first one that it can.
+    Each server gets the first of several profiles that it can.
 
     :raises ServiceUnavailable: it is not known
     """

@@ -19,6 +19,7 @@ known.
 """
 
 from collections.abc import Iterable
+from collections.abc import Sequence
 from collections.abc import Set
 import functools
 from typing import NamedTuple
@@ -45,6 +46,15 @@ class Harm(NamedTuple):
     order: int
     lost: int
     left: int
+
+
+def add_up(harms: Sequence[Harm]) -> Harm:
+    """The harm of several choices, each of another card."""
+    return Harm(
+        sum(each.order for each in harms),
+        sum(each.lost for each in harms),
+        sum(each.left for each in harms),
+    )
 
 
 def free(

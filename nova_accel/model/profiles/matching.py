@@ -27,6 +27,7 @@ import operator
 
 from nova_accel import exceptions
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.profiles import group_division
 from nova_accel.model.profiles import provider_allocation
 
 #: (group index, provider uuid) -> the price of that choice, not negative.
@@ -79,6 +80,18 @@ def assign(
             'what is allocated from ' + _describe(allocations)
         )
     return [allocations[position].rp_uuid for position in found]
+
+
+def serves(
+    groups: Sequence[device_profile.Group],
+    allocations: Sequence[provider_allocation.ProviderAllocation],
+) -> bool:
+    """Whether allocations are those of a profile's groups, or their parts."""
+    try:
+        assign(group_division.placed(groups, allocations), allocations)
+    except exceptions.NoAssignment:
+        return False
+    return True
 
 
 def _describe(

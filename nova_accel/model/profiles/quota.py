@@ -84,7 +84,7 @@ def take(
     """Have a project take as many servers with the groups as it may.
 
     :param left: resource class -> how many more units it may have; other
-        classes are not limited. What the servers take is subtracted
+        classes are not limited. It is lessened by what the servers take
     :returns: how many of the servers it may have
     """
     wanted: collections.Counter[str] = collections.Counter()

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+from typing import NamedTuple
 
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
@@ -32,6 +33,24 @@ from nova_accel.model.units import unit_choice
 Room = Callable[[str, device_profile.Group], Mapping[str, int]]
 
 _Pools = Mapping[str, known_pool.KnownPool]
+
+
+class Request(NamedTuple):
+    """The request for a server.
+
+    :ivar is_isolated: whether each group needs a provider of its own
+    :ivar only: the one host that may serve it, None for any
+    :ivar without: the hosts that may not
+    """
+
+    groups: Sequence[device_profile.Group]
+    is_isolated: bool = False
+    only: str | None = None
+    without: Collection[str] = ()
+
+    def may_use(self, hostname: str) -> bool:
+        return self.only in (None, hostname) and hostname not in self.without
+
 
 #: Groups -> the hosts that may serve them, with their pools.
 Hosts = Callable[
@@ -209,23 +228,17 @@ def _after_servers(
     return pool.after(all_at_once) or pool
 
 
-def find_servable(
-    requests: Iterable[tuple[Sequence[device_profile.Group], bool]],
-    hosts: Hosts,
-) -> list[bool]:
-    """Whether some host can serve each request, after those before it.
-
-    :param requests: the groups of each, and whether each of them needs a
-        provider of its own
-    """
+def find_servable(requests: Iterable[Request], hosts: Hosts) -> list[bool]:
+    """Whether some host can serve each request, after those before it."""
     left: dict[str, _Pools] = {}
     full: dict[object, set[str]] = {}
     found = []
-    for groups, is_isolated in requests:
-        is_full = full.setdefault((tuple(groups), is_isolated), set())
+    for request in requests:
+        groups, is_isolated = tuple(request.groups), request.is_isolated
+        is_full = full.setdefault((groups, is_isolated), set())
         found.append(False)
         for hostname, pools in hosts(groups):
-            if hostname in is_full:
+            if hostname in is_full or not request.may_use(hostname):
                 continue
             after = _after(left.get(hostname, pools), groups, is_isolated)
             if after is not None:

@@ -31,7 +31,7 @@ _NOTHING: Mapping[str, unit_changes.ChangedDeployable] = (
 
 
 class Touched(NamedTuple):
-    """What changes have changed.
+    """The places that some changes have changed.
 
     ``bound`` is how many units of a class are not free any more, as
     (provider, resource class, units).

@@ -71,7 +71,7 @@ class KnownUnits:
         self._silent: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._served_by: dict[_Request, _Serving] = {}
-        #: What is not claimed yet.
+        #: The units that are promised and not claimed yet.
         self.promises = unit_claims.Promises()
 
     @property
@@ -170,7 +170,7 @@ class KnownUnits:
                 if harm is None:
                     return None
                 harms.append(harm)
-        return card_slices.Harm(*map(sum, zip((0, 0, 0), *harms, strict=True)))
+        return card_slices.add_up(harms)
 
     def links(self) -> list[host_links.HostLinks]:
         """The link sets of all hosts that report and have some."""
@@ -235,28 +235,21 @@ class KnownUnits:
         consumer: str,
         promise: unit_claims.Promise,
         now: float,
-        only: str | None = None,
-        without: Collection[str] = (),
     ) -> bool:
         """Promise free units, beside those that were promised before.
 
+        A host that is not known restricts nothing.
+
         :param now: as for :meth:`claim`
-        :param only: the one host that may serve, where it is a known one
-        :param without: the hosts that may not
         :returns: whether there are enough; nothing is promised otherwise
         """
+        request = promise.request
         with self._lock:
-            if not self._deployables.of_host(only or ''):
-                only = None
+            if not self._deployables.of_host(request.only or ''):
+                request = request._replace(only=None)
+            request = request._replace(groups=host_fit.sort(request.groups))
             return self.promises.give(
-                consumer,
-                promise._replace(groups=host_fit.sort(promise.groups)),
-                now,
-                lambda groups: (
-                    each
-                    for each in self._hosts(groups)
-                    if only in (None, each[0]) and each[0] not in without
-                ),
+                consumer, promise._replace(request=request), now, self._hosts
             )
 
     def may_serve(self, groups: Iterable[device_profile.Group]) -> bool:

@@ -18,7 +18,8 @@ promises them before, where a flavor leaves the choice between profiles.
 """
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterable
+import math
 from typing import NamedTuple
 
 from nova_accel.model.profiles import device_profile
@@ -130,17 +131,15 @@ class UnitClaims:
 
 
 class Promise(NamedTuple):
-    """The units that the servers of a request are going to claim.
+    """The units that some servers are going to claim.
 
-    :ivar groups: of each of the servers
-    :ivar is_isolated: whether each group needs a provider of its own
+    :ivar request: that of each of the servers
     :ivar kind: the same for requests that Placement answers alike
     """
 
-    groups: Sequence[device_profile.Group]
+    request: host_fit.Request
     servers: int
     project_id: str
-    is_isolated: bool = False
     kind: str = ''
 
 
@@ -167,7 +166,7 @@ class Promises:
         self.end(consumer)
         found = host_fit.find_servable(
             (
-                (each.groups, each.is_isolated)
+                each.request
                 for each in (*self.before(consumer, now), promise)
                 for _server in range(each.servers)
             ),
@@ -192,8 +191,20 @@ class Promises:
         """A server has claimed its units, or wants them no more."""
         self._all.pop(consumer, None)
 
-    def has(self, consumer: str) -> bool:
-        return consumer in self._all
+    def has(
+        self,
+        consumer: str,
+        groups: Iterable[device_profile.Group],
+        now: float,
+    ) -> bool:
+        """Whether a server has been promised just these groups."""
+        promise, at = self._all.get(consumer, (None, -math.inf))
+        return (
+            promise is not None
+            and now < at + KEPT_S
+            and collections.Counter(groups)
+            == collections.Counter(promise.request.groups)
+        )
 
     def before(self, consumer: str, now: float) -> list[Promise]:
         """The promises to others, given before the server's own, if any."""
@@ -212,7 +223,7 @@ class Promises:
         units: collections.Counter[str] = collections.Counter()
         for promise in self.before(consumer, now):
             if promise.project_id == project_id:
-                for group in promise.groups:
+                for group in promise.request.groups:
                     for resource_class, amount in group.resources.items():
                         units[resource_class] += amount * promise.servers
         return units

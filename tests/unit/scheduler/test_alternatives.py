@@ -426,6 +426,23 @@ class TestQuota(AlternativesTestCase):
             text,
         )
 
+    def test_a_promise_is_no_way_around_a_limit(self):
+        """The server asks for something else before it claims anything."""
+        self.limit({'class:PGPU': 4, 'class:CUSTOM_NIC': 1})
+        spec = scheduling.request_spec(
+            {device_profile.FLAVOR_KEY: 'pair,card'}
+        )
+        self.assertEqual('pair', self.merge(spec))
+        again = scheduling.request_spec({device_profile.FLAVOR_KEY: 'board'})
+        again.instance_uuid = spec.instance_uuid
+        self.merge(again)
+        self.assertRaises(
+            exception.TooManyInstances,
+            request_filter.check_accelerators,
+            nova_context.get_admin_context(),
+            again,
+        )
+
     def test_another_projects(self):
         self.limit({'class:PGPU': 4, 'class:CUSTOM_NIC': 1})
         self.chosen('half,card')

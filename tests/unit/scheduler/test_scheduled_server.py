@@ -49,11 +49,18 @@ class TestFind(testtools.TestCase):
         )
 
     def test_in_a_cell(self):
-        self.assertIs(self.instance.return_value, self.find())
-        self.instance.assert_called_once_with(
-            self.mapping.return_value.cell_mapping,
-            self.spec.instance_uuid,
-            expected_attrs=['flavor'],
+        self.instance.side_effect = lambda cell, uuid, expected_attrs: (
+            cell,
+            uuid,
+            *expected_attrs,
+        )
+        self.assertEqual(
+            (
+                self.mapping.return_value.cell_mapping,
+                self.spec.instance_uuid,
+                'flavor',
+            ),
+            self.find(),
         )
 
     def test_in_no_cell_yet(self):

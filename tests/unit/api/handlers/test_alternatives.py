@@ -39,14 +39,14 @@ class ObstaclesTest(base.ApiTestCase):
 
     def test_the_reason_of_each(self) -> None:
         found = alternatives.get_obstacles(
-            ['free', 'large', 'typo', 'joined', 'nothing'], ()
+            ['free', 'large', 'typo', 'joined', 'nothing'], self.one
         )
         self.assertEqual(
             {
                 'large': 'no host has all of it free together',
                 'typo': 'no host has CUSTOM_FPAG',
                 'joined': 'no set of a host joins 3',
-                'nothing': 'there is none of that name',
+                'nothing': 'there is none of that name, or it is malformed',
             },
             found,
         )

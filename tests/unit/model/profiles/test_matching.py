@@ -212,6 +212,23 @@ class TestAssign(testtools.TestCase):
             ),
         )
 
+    def test_whether_allocations_serve_a_profile(self):
+        fpgas = [
+            provider_allocation.ProviderAllocation(
+                uuid, {'FPGA': 1}, frozenset({'CUSTOM_A'})
+            )
+            for uuid in 'xy'
+        ]
+        for groups, expected in (
+            ([device_profile.Group({'FPGA': 1})] * 2, True),
+            # In parts.
+            ([device_profile.Group({'FPGA': 2})], True),
+            ([device_profile.Group({'FPGA': 1})], False),
+            ([device_profile.Group({'FPGA': 1}, frozenset('B'))] * 2, False),
+            ([], False),
+        ):
+            self.assertEqual(expected, matching.serves(groups, fpgas))
+
     def test_nothing_of_nothing(self):
         self.assertEqual([], matching.assign([], []))
 

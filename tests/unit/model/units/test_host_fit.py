@@ -143,7 +143,7 @@ class TestFindServable(testtools.TestCase):
     def find(self, *requests, is_isolated=False):
         """Whether each is served, on a host with a board and one with half."""
         return host_fit.find_servable(
-            [(groups, is_isolated) for groups in requests],
+            [host_fit.Request(groups, is_isolated) for groups in requests],
             lambda _groups: [('half', pools({4, 5, 6, 7})), ('all', pools())],
         )
 
@@ -153,6 +153,21 @@ class TestFindServable(testtools.TestCase):
         self.assertEqual([True, True, True, False], self.find(*[half] * 4))
         self.assertEqual([True, True, False], self.find(half, pair, board))
         self.assertEqual([True] * 6 + [False], self.find(*[pair] * 7))
+
+    def test_each_with_its_own_hosts(self):
+        half = parts(4)
+        found = host_fit.find_servable(
+            [
+                host_fit.Request(half, only='half'),
+                host_fit.Request(half, only='half'),
+                host_fit.Request(half, without=['all']),
+                host_fit.Request(half, without=['half']),
+                host_fit.Request(half),
+                host_fit.Request(half),
+            ],
+            lambda _groups: [('half', pools({4, 5, 6, 7})), ('all', pools())],
+        )
+        self.assertEqual([True, False, False, True, True, False], found)
 
     def test_what_is_not_served_takes_nothing(self):
         six = parts(6)

@@ -20,6 +20,7 @@ import fixtures
 import testtools
 
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import host_fit
 from nova_accel.model.units import host_links
 from nova_accel.model.units import known_units
 from nova_accel.model.units import unit_changes
@@ -254,31 +255,32 @@ class TestReserve(KnownUnitsTestCase):
         self.assertTrue(self.reserve('a', self.WHOLE, instead=[self.HALF]))
         self.assertFalse(self.reserve('b', self.HALF))
 
-    def test_a_promise_ends_with_the_claim(self) -> None:
-        promise = unit_claims.Promise(
-            (group(resource_class='HALF'),), 1, 'project'
+    def promise(self, consumer: str, **hosts: Any) -> bool:
+        """Promise half of a card to a server."""
+        request = host_fit.Request((group(resource_class='HALF'),), **hosts)
+        return self.known.promise(
+            consumer, unit_claims.Promise(request, 1, 'project'), 0
         )
-        for server in 'ab':
-            self.assertTrue(self.known.promise(server, promise, 0))
-        self.assertFalse(self.known.promise('c', promise, 0))
+
+    def promised(self) -> int:
+        return len(self.known.promises.before('', 0))
+
+    def test_a_promise_ends_with_the_claim(self) -> None:
+        self.assertEqual(
+            [True, True, False], [self.promise(server) for server in 'abc']
+        )
         # Its units count as claimed from then on.
         self.assertTrue(self.reserve('a', self.HALF))
-        self.assertFalse(self.known.promises.has('a'))
-        self.assertTrue(self.known.promises.has('b'))
-        self.assertFalse(self.known.promise('c', promise, 0))
+        self.assertEqual(1, self.promised())
+        self.assertFalse(self.promise('c'))
         self.known.claim('b', *self.HALF, 0, 0)
-        self.assertTrue(self.known.promises.has('b'))
+        self.assertEqual(1, self.promised())
 
-    def test_a_promise_of_one_host(self) -> None:
+    def test_a_promise_of_some_hosts(self) -> None:
         self.apply(two=[deployable('two', 'c', free=1)])
-        promise = unit_claims.Promise(
-            (group(resource_class='HALF'),), 1, 'project'
-        )
         for only, expected in (('one', True), ('two', False), ('no', True)):
-            self.assertEqual(
-                expected, self.known.promise('a', promise, 0, only)
-            )
-        self.assertFalse(self.known.promise('a', promise, 0, None, ['one']))
+            self.assertEqual(expected, self.promise('a', only=only))
+        self.assertFalse(self.promise('a', without=['one']))
 
     def test_servers_on_a_card(self) -> None:
         for (_card, name), amount in ((self.WHOLE, 1), (self.HALF, 2)):

@@ -14,6 +14,7 @@ import testtools
 
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
+from nova_accel.model.units import host_fit
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_claims
 
@@ -114,10 +115,16 @@ class TestPromises(testtools.TestCase):
         group: device_profile.Group = GPU,
         servers: int = 1,
         now: float = 0.0,
+        only: str | None = None,
     ) -> bool:
         return self.promises.give(
             consumer,
-            unit_claims.Promise((group,), servers, 'project', kind='kind'),
+            unit_claims.Promise(
+                host_fit.Request((group,), only=only),
+                servers,
+                'project',
+                'kind',
+            ),
             now,
             lambda _groups: [('host', self.pools)],
         )
@@ -146,7 +153,9 @@ class TestPromises(testtools.TestCase):
     def test_one_that_cannot_be_kept_is_no_obstacle(self) -> None:
         """Others have claimed the units meanwhile."""
         self.promises.note(
-            'a', unit_claims.Promise((GPUS,), 3, 'project'), 0.0
+            'a',
+            unit_claims.Promise(host_fit.Request((GPUS,)), 3, 'project'),
+            0.0,
         )
         self.assertFalse(self.give('b'))
         self.pools.clear()
@@ -156,12 +165,28 @@ class TestPromises(testtools.TestCase):
 
     def test_it_ends(self) -> None:
         self.give('a', servers=4)
-        self.assertTrue(self.promises.has('a'))
+        self.assertTrue(self.promises.has('a', [GPU], 0.0))
         self.assertFalse(self.give('b', now=unit_claims.KEPT_S - 1))
         self.assertTrue(self.give('b', now=unit_claims.KEPT_S))
         self.promises.end('b')
         self.promises.end('b')
-        self.assertFalse(self.promises.has('b'))
+        self.assertFalse(self.promises.has('b', [GPU], unit_claims.KEPT_S))
+
+    def test_it_is_of_its_groups(self) -> None:
+        self.give('a', GPUS)
+        for groups, now, has_them in (
+            ([GPUS], 0.0, True),
+            ([GPU], 0.0, False),
+            ([GPUS, GPUS], 0.0, False),
+            ([GPUS], unit_claims.KEPT_S, False),
+        ):
+            self.assertEqual(has_them, self.promises.has('a', groups, now))
+
+    def test_of_one_host(self) -> None:
+        """Others may go to any host."""
+        self.assertFalse(self.give('a', only='other'))
+        self.assertTrue(self.give('a', servers=4))
+        self.assertFalse(self.give('b', only='host'))
 
     def test_units_of_a_project(self) -> None:
         self.give('a', GPUS)
@@ -190,7 +215,10 @@ class TestPromises(testtools.TestCase):
     def test_their_number_is_limited(self) -> None:
         for number in range(unit_claims.MOST + 5):
             self.promises.note(
-                str(number), unit_claims.Promise((GPU,), 1, 'project'), 0.0
+                str(number),
+                unit_claims.Promise(host_fit.Request((GPU,)), 1, 'project'),
+                0.0,
             )
-        self.assertFalse(self.promises.has('4'))
+        self.assertFalse(self.promises.has('4', [GPU], 0.0))
+        self.assertTrue(self.promises.has('5', [GPU], 0.0))
         self.assertEqual(unit_claims.MOST, len(self.promises.before('', 0.0)))

@@ -33,6 +33,16 @@ the address of a proxy that tenants use: some proxies add no header. The
 metrics name all hosts, devices, servers and projects.
 """,
     ),
+    cfg.ListOpt(
+        'metrics_device_profiles',
+        default=[],
+        help="""
+Names of the device profiles for which ``nova_accel_profile_servers`` says how
+many servers could start now, and how many if all servers were packed anew. The
+difference is lost to fragmentation. A process counts them each five minutes.
+That takes about two seconds for each profile in a cloud of 1,000 hosts.
+""",
+    ),
     cfg.IntOpt(
         'metrics_kept_s',
         default=10,

@@ -26,6 +26,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import fleet_numbers
 from nova_accel.metrics import families
+from nova_accel.metrics import room
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ def read() -> bytes:
         options.metrics_window_s,
         options.metrics_max_series,
     )
+    of_profiles = room.read(options.metrics_device_profiles)
     took = core.GaugeMetricFamily(
         'nova_accel_database_read_seconds',
         'How long reading the database for these metrics took.',
@@ -63,7 +65,13 @@ def read() -> bytes:
     )
     collected = registry.CollectorRegistry()
     collected.register(
-        _Collector([*families.of(numbers, options.metrics_max_series), took])
+        _Collector(
+            [
+                *families.of(numbers, options.metrics_max_series),
+                *families.of_room(of_profiles),
+                took,
+            ]
+        )
     )
     text: bytes = prometheus_client.generate_latest(collected)
     return text

@@ -27,6 +27,7 @@ from prometheus_client import core
 
 from nova_accel import reason
 from nova_accel.metrics import dcgm
+from nova_accel.metrics import room
 from nova_accel.model import arq_types
 from nova_accel.model import finding
 from nova_accel.model.fleet import fleet_numbers
@@ -89,6 +90,27 @@ def of(
             ),
         ],
     )
+
+
+def of_room(
+    numbers: Sequence[room.RoomNumbers],
+) -> Iterator[core.GaugeMetricFamily]:
+    """The metric of room for device profiles, if any are asked for."""
+    if numbers:
+        yield _gauge(
+            'profile_servers',
+            'How many servers with the device profile could start now, and at '
+            'least if all servers were packed anew.',
+            ('device_profile', 'servers'),
+            [
+                sample
+                for each in numbers
+                for sample in (
+                    ((each.profile, 'fit now'), each.now),
+                    ((each.profile, 'fit if moved'), each.if_moved),
+                )
+            ],
+        )
 
 
 def _gauge(

@@ -12,6 +12,7 @@
 
 """The servers of one host, by Nova and by the accelerator API."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 import datetime
@@ -57,6 +58,8 @@ class DrainCloud:
     :param nova: of the service type ``compute``
     :param accelerator: of the service type ``accelerator``
     :param hostname: Nova's name of the hypervisor
+    :param user_id: the user whose cold migrations are confirmed, whenever they
+        have begun; None for those of anybody that the drain has caused
     """
 
     def __init__(
@@ -64,10 +67,12 @@ class DrainCloud:
         nova: ks_adapter.Adapter,
         accelerator: ks_adapter.Adapter,
         hostname: str,
+        user_id: str | None = None,
     ) -> None:
         self._nova = nova
         self._accelerator = accelerator
         self._hostname = hostname
+        self._user_id = user_id
         self._began: datetime.datetime | None = None
 
     def drain(self) -> dict[str, Any] | None:
@@ -121,13 +126,7 @@ class DrainCloud:
             for arq in page:
                 if arq['instance_uuid'] and arq['attach_handle_uuid']:
                     found.setdefault(arq['instance_uuid'], []).append(arq)
-        return {
-            uuid: Holding(
-                frozenset(arq['attach_handle_type'] for arq in arqs),
-                frozenset(arq['device_profile_name'] for arq in arqs),
-            )
-            for uuid, arqs in found.items()
-        }
+        return {uuid: holding_of(arqs) for uuid, arqs in found.items()}
 
     def no_room(self, profile: str) -> str | None:
         """Why no other host can serve a device profile now, None if one can.
@@ -164,28 +163,10 @@ class DrainCloud:
             found = nova_calls.call(self._nova, 'GET', f'/servers/{uuid}')
         except nova_calls.NotFound:
             return None
-        shown = found['server']
-        is_here = (
-            shown['OS-EXT-SRV-ATTR:hypervisor_hostname'] == self._hostname
-        )
-        return drain_plan.DrainedServer(
-            uuid=uuid,
-            name=nova_calls.words(shown['name']),
-            status=shown['status'],
-            task=shown['OS-EXT-STS:task_state'],
-            is_here=is_here,
-            is_mediated=holding.kinds == {'MDEV'},
-            has_cyborgs_key=device_profile.CYBORG_FLAVOR_KEY
-            in shown['flavor'].get('extra_specs', {}),
-            resize=(
-                drain_plan.Resize.NONE
-                if is_here or shown['status'] != 'VERIFY_RESIZE'
-                else self._resize(uuid)
-            ),
-            alternatives=extra_specs.profiles(
-                shown['flavor'].get('extra_specs', {})
-            ),
-        )
+        server = parse_server(found['server'], self._hostname, holding)
+        if server.is_here or server.status != 'VERIFY_RESIZE':
+            return server
+        return server._replace(resize=self._resize(uuid))
 
     def _resize(self, uuid: str) -> drain_plan.Resize:
         """The newest resize or cold migration of a server."""
@@ -207,20 +188,33 @@ class DrainCloud:
         if (
             newest['migration_type'] == 'migration'
             and newest['source_node'] == self._hostname
-            and self._began is not None
-            and _time(newest['created_at']) >= self._began
+            and self._is_ours(newest)
         ):
             return drain_plan.Resize.OURS
         return drain_plan.Resize.OTHERS
 
-    def act(self, uuid: str, way: drain_plan.Way) -> None:
+    def _is_ours(self, migration: Mapping[str, Any]) -> bool:
+        if self._began is None:
+            return migration['user_id'] == self._user_id is not None
+        return _time(migration['created_at']) >= self._began
+
+    def act(
+        self, uuid: str, way: drain_plan.Way, target: str | None = None
+    ) -> None:
         """Have Nova begin it.
 
+        :param target: the service host to move to, None for any
         :raises Refused: Nova does not begin it
         :raises CommandError: Nova is in trouble.
         """
+        body = _BODIES[way]
+        if target is not None:
+            body = {
+                action: {**(wanted or {}), 'host': target}
+                for action, wanted in body.items()
+            }
         nova_calls.call(
-            self._nova, 'POST', f'/servers/{uuid}/action', json=_BODIES[way]
+            self._nova, 'POST', f'/servers/{uuid}/action', json=body
         )
 
     def why_failed(self, uuid: str) -> str:
@@ -249,6 +243,34 @@ class DrainCloud:
 
 
 _UNSAID = 'Nova does not say why; the logs of nova-compute do'
+
+
+def holding_of(arqs: Collection[Mapping[str, Any]]) -> Holding:
+    """The holding of a server that has these ARQs, as the API shows them."""
+    return Holding(
+        frozenset(arq['attach_handle_type'] for arq in arqs),
+        frozenset(arq['device_profile_name'] for arq in arqs),
+    )
+
+
+def parse_server(
+    shown: Mapping[str, Any], hostname: str, holding: Holding
+) -> drain_plan.DrainedServer:
+    """A server as Nova's API shows it, without its resize.
+
+    :param hostname: of the host that it is to leave
+    """
+    extra_specs_of = shown['flavor'].get('extra_specs', {})
+    return drain_plan.DrainedServer(
+        uuid=shown['id'],
+        name=nova_calls.words(shown['name']),
+        status=shown['status'],
+        task=shown['OS-EXT-STS:task_state'],
+        is_here=shown['OS-EXT-SRV-ATTR:hypervisor_hostname'] == hostname,
+        is_mediated=holding.kinds == {'MDEV'},
+        has_cyborgs_key=device_profile.CYBORG_FLAVOR_KEY in extra_specs_of,
+        alternatives=extra_specs.profiles(extra_specs_of),
+    )
 
 
 def drain_path(hostname: str) -> str:

@@ -50,7 +50,12 @@ DRAIN_COLUMNS = (
 REMAINS = 1
 
 #: The exit status if it was interrupted, as of a process that SIGINT ends.
-_INTERRUPTED = 130
+INTERRUPTED = 130
+
+GO_ON = (
+    'Interrupted. Migrations that have begun go on. Run the command again to '
+    'continue.'
+)
 
 _MAX_CONCURRENCY = 64
 
@@ -99,38 +104,18 @@ class Drain(printing.Lister):
             ),
         )
         parser.add_argument(
-            '--cold',
-            action='store_true',
-            help=(
-                'shut down guests that cannot go live, and boot them on '
-                'other hosts'
-            ),
-        )
-        parser.add_argument(
             '--dry-run',
             action='store_true',
             help='change nothing, and say how each server would leave',
         )
-        parser.add_argument(
-            '--concurrency',
-            metavar='<number>',
-            type=_number(_MAX_CONCURRENCY),
-            default=2,
-            help='how many servers move at a time (default: 2)',
-        )
-        parser.add_argument(
-            '--timeout',
-            metavar='<seconds>',
-            type=_number(7 * 24 * 3600),
-            default=3600,
-            help='when to stop waiting (default: 3600)',
-        )
+        add_cold(parser)
+        add_pace(parser)
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         super().run(parsed_args)
         if self._is_interrupted:
-            return _INTERRUPTED
+            return INTERRUPTED
         if self._is_plan:
             return 0
         return REMAINS if host_emptying.remaining(self._rows) else 0
@@ -165,14 +150,11 @@ class Drain(printing.Lister):
             return COLUMNS, [_shown(row, 'planned') for row in self._rows]
         try:
             self._tell_plan(emptying.look())
-            with _bar() as tell:
+            with show_progress() as tell:
                 emptying.run(parsed_args.timeout, tell)
         except KeyboardInterrupt:
             self._is_interrupted = True
-            self.warn(
-                'Interrupted. Migrations that have begun go on. Run the '
-                'command again to continue.'
-            )
+            self.warn(GO_ON)
         self._rows = emptying.rows()
         return COLUMNS, [_shown(row) for row in self._rows]
 
@@ -232,20 +214,52 @@ class ShowDrain(printing.ShowOne):
         return DRAIN_COLUMNS, _of(drain)
 
 
+def add_cold(parser: argparse.ArgumentParser) -> None:
+    """Add the option to shut down guests."""
+    parser.add_argument(
+        '--cold',
+        action='store_true',
+        help=(
+            'shut down guests that cannot go live, and boot them on '
+            'other hosts'
+        ),
+    )
+
+
+def add_pace(parser: argparse.ArgumentParser) -> None:
+    """Add the options of how fast servers move, and for how long."""
+    parser.add_argument(
+        '--concurrency',
+        metavar='<number>',
+        type=number(_MAX_CONCURRENCY),
+        default=2,
+        help='how many servers move at a time (default: 2)',
+    )
+    parser.add_argument(
+        '--timeout',
+        metavar='<seconds>',
+        type=number(7 * 24 * 3600),
+        default=3600,
+        help='when to stop waiting (default: 3600)',
+    )
+
+
 def _add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'host', metavar='<host>', help="Nova's name of the hypervisor"
     )
 
 
-def _number(most: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
+def number(most: int) -> Callable[[str], int]:
+    """The type of an argument from 1 on."""
+
+    def parse(text: str) -> int:
         value = int(text)
         if not 1 <= value <= most:
             raise argparse.ArgumentTypeError(f'{text} is not from 1 to {most}')
         return value
 
-    return number
+    return parse
 
 
 def _time(name: str) -> Callable[[str], str]:
@@ -287,7 +301,7 @@ def _wanted(
 
 
 @contextlib.contextmanager
-def _bar() -> Iterator[Callable[[host_emptying.Progress], None]]:
+def show_progress() -> Iterator[Callable[[host_emptying.Progress], None]]:
     """A progress bar on a terminal, and nothing elsewhere."""
     terminal = console.Console(stderr=True)
     with progress.Progress(

@@ -104,7 +104,9 @@ class Total(NamedTuple):
     counts: list[int]
 
 
-def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
+def draw(
+    found: fleet.Fleet, now: datetime.datetime, title: str = 'Accelerators'
+) -> str:
     """The map as HTML."""
     of_host: dict[str, list[fleet.FleetRow]] = {
         host.name: [] for host in found.hosts
@@ -134,6 +136,7 @@ def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
         _environment()
         .get_template('fleet_map.html')
         .render(
+            title=title,
             now=now,
             fleet=found,
             devices=len({row.device.uuid for row in found.rows}),

@@ -84,7 +84,7 @@ class ScheduledRequest:
         return host_uuid in self._hosts.values()
 
     def is_silent(self, host: host_manager.HostState) -> bool:
-        return self._known is not None and self._known.is_silent(host.nodename)
+        return self._known is not None and host.nodename in self._known.silent
 
     def can_claim(self, candidate: candidate_order.Candidate) -> bool:
         """Whether a candidate's cards can still take the shapes it asks for.

@@ -158,6 +158,7 @@ class TestPool(PoolTestCase):
         self.ok('GET', path)
         self.ok('PUT', path, {'groups': [group]})
         self.ok('GET', f'{path}/availability')
+        self.ok('POST', f'{path}/room', {'count': 1, 'servers': {}})
         self.ok('GET', f'{path}/explain')
         return profile['uuid']
 

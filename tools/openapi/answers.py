@@ -27,6 +27,7 @@ from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
 from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.handlers import programming
+from nova_accel.api.handlers import room
 from nova_accel.api.handlers import server
 from nova_accel.api.handlers import topology
 from nova_accel.api.handlers import version
@@ -69,6 +70,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     },
     device_profile.delete_device_profile: _NO_BODY,
     availability.show_availability: {200: schemas.component('Availability')},
+    room.plan_room: {200: schemas.component('Room')},
     profile_explanation.explain_device_profile: {
         200: schemas.component('Explanation')
     },

@@ -292,6 +292,41 @@ AVAILABILITY = one(
     ),
 )
 
+_MOVE = _fields(
+    {
+        'server_uuid': scalars.UUID,
+        'from': _STRING,
+        'to': _STRING,
+        'devices': {
+            'type': 'array',
+            'items': _fields({'device_uuid': scalars.UUID, 'units': _INTEGER}),
+            'description': 'Those that it is expected to get',
+        },
+    }
+)
+
+ROOM = one(
+    'room',
+    _fields(
+        {
+            'device_profile_uuid': scalars.UUID,
+            'device_profile_name': _STRING,
+            'count': _INTEGER,
+            'is_proven': {
+                'type': 'boolean',
+                'description': (
+                    'Whether no plan is better, or there surely is none'
+                ),
+            },
+            'moves': {
+                'type': ['array', 'null'],
+                'items': _MOVE,
+                'description': 'In their order; null if no plan was found',
+            },
+        }
+    ),
+)
+
 _HOLDER = _fields(
     {
         'uuid': scalars.UUID,
@@ -576,6 +611,7 @@ COMPONENTS: Mapping[str, Schema] = {
     'Programming': PROGRAMMING,
     'Attribute': ATTRIBUTE,
     'Availability': AVAILABILITY,
+    'Room': ROOM,
     'Explanation': EXPLANATION,
     'TopologyHost': TOPOLOGY_HOST,
     'BoundAcceleratorRequest': BOUND_ARQ,

@@ -24,6 +24,7 @@ CREATE = 'nova_accel:device_profile:create'
 EXPLAIN = 'nova_accel:device_profile:explain'
 SHOW_AVAILABILITY = 'nova_accel:device_profile:show_availability'
 SHOW_EXACT_AVAILABILITY = 'nova_accel:device_profile:show_exact_availability'
+PLAN_ROOM = 'nova_accel:device_profile:plan_room'
 UPDATE = 'nova_accel:device_profile:update'
 DELETE = 'nova_accel:device_profile:delete'
 
@@ -47,6 +48,12 @@ RULES = (
         personas.ADMIN,
         'Show exactly how many servers with a device profile could start now, '
         'and on which hosts.',
+    ),
+    rule.rule(
+        PLAN_ROOM,
+        personas.ADMIN,
+        'Plan which servers to move so that others with a device profile find '
+        'room. The plan names hosts.',
     ),
     rule.rule(
         UPDATE, personas.ADMIN, 'Change what a device profile asks for.'

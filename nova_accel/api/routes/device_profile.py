@@ -15,12 +15,16 @@
 from nova_accel.api.handlers import availability
 from nova_accel.api.handlers import device_profile
 from nova_accel.api.handlers import profile_explanation
+from nova_accel.api.handlers import room
 from nova_accel.api.http import paging
 from nova_accel.api.http import route
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 
 _NAMES = route.Argument('Names, separated by commas')
+
+#: Bytes: the uuids of 20,000 servers.
+_MAX_ROOM_BYTES = 1024 * 1024
 
 ROUTES: route.Table = {
     '/device_profiles': {
@@ -71,6 +75,17 @@ ROUTES: route.Table = {
             policies.SHOW_AVAILABILITY,
             since='2.5',
             further_rules=(policies.SHOW_EXACT_AVAILABILITY,),
+        ),
+    },
+    '/device_profiles/{uuid}/room': {
+        'POST': route.Route(
+            room.plan_room,
+            'Plan the fewest moves of servers after which others with a '
+            'device profile find room',
+            policies.PLAN_ROOM,
+            body=schemas.ROOM,
+            max_body_bytes=_MAX_ROOM_BYTES,
+            since='2.5',
         ),
     },
     '/device_profiles/{uuid}/explain': {

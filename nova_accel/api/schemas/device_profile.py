@@ -13,6 +13,7 @@
 """A device profile; the model checks the keys of its groups."""
 
 from nova_accel.api.schemas import scalars
+from nova_accel.model.fleet import room_guest
 
 GROUP: scalars.Schema = {
     'type': 'object',
@@ -51,3 +52,20 @@ CREATE: scalars.Schema = {
 
 #: The name may be there, but it cannot be changed.
 UPDATE: scalars.Schema = {**PROFILE, 'required': ['groups']}
+
+#: How many servers need room, and uuid -> trouble of each that may move.
+ROOM = scalars.strict_object(
+    {
+        'count': {'type': 'integer', 'minimum': 1, 'maximum': 16},
+        'servers': {
+            'type': 'object',
+            'propertyNames': scalars.UUID,
+            'additionalProperties': {
+                'type': 'integer',
+                'minimum': 0,
+                'maximum': room_guest.MAX_TROUBLE,
+            },
+            'maxProperties': 20_000,
+        },
+    }
+)

@@ -141,6 +141,19 @@ def decide(
     return step
 
 
+def trouble(server: DrainedServer, step: DrainStep) -> int | None:
+    """How much trouble the step gives, None if the server does not move.
+
+    A stopped server gives least, and one of which only an attempt shows
+    whether it goes live gives most.
+    """
+    if step.way is Way.COLD:
+        return 0
+    if step.way is Way.LIVE:
+        return 1 if server.is_mediated else 2
+    return None
+
+
 def is_over(steps: Collection[DrainStep]) -> bool:
     """Whether nothing more can be done for any of the servers."""
     return all(step.way is Way.NOT for step in steps)

@@ -14,10 +14,18 @@
 
 from collections.abc import Iterable
 import dataclasses
+from typing import NamedTuple
 
 from nova_accel.model.cards import card_slice
 
 _NUMA_NODE = 'numa'
+
+
+class HeldUnits(NamedTuple):
+    """The units of a deployable that a server has, with their slices."""
+
+    amount: int
+    slices: tuple[card_slice.CardSlice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,6 +71,17 @@ class FreeUnits:
             return self.node
         found = self.sets[:1]
         return found[0] if found and found[0].startswith(_NUMA_NODE) else None
+
+    def freed(self, held: HeldUnits) -> 'FreeUnits':
+        """The units when a server has given back what it has of them."""
+        return dataclasses.replace(
+            self,
+            # It may have been read before the server got them.
+            free=min(self.total, self.free + held.amount),
+            taken=tuple(
+                each for each in self.taken if each not in held.slices
+            ),
+        )
 
 
 def node_of(numa_node: int | None) -> str | None:

@@ -32,7 +32,8 @@ from nova_accel.model.units import unit_choice
 #: (Provider, group) -> resource class -> units that suit the group.
 Room = Callable[[str, device_profile.Group], Mapping[str, int]]
 
-_Pools = Mapping[str, known_pool.KnownPool]
+#: Provider -> its pool, of one host.
+Pools = Mapping[str, known_pool.KnownPool]
 
 
 class Request(NamedTuple):
@@ -53,9 +54,7 @@ class Request(NamedTuple):
 
 
 #: Groups -> the hosts that may serve them, with their pools.
-Hosts = Callable[
-    [Sequence[device_profile.Group]], Iterable[tuple[str, _Pools]]
-]
+Hosts = Callable[[Sequence[device_profile.Group]], Iterable[tuple[str, Pools]]]
 
 
 @dataclasses.dataclass
@@ -159,7 +158,7 @@ def sort(
 
 
 def count(
-    pools: _Pools,
+    pools: Pools,
     groups: Sequence[device_profile.Group],
     most: int,
     before: Iterable[Sequence[device_profile.Group]] = (),
@@ -181,7 +180,7 @@ def count(
         return min(in_all, most)
     found = 0
     while found < most:
-        left = _after(pools, groups)
+        left = after(pools, groups)
         if left is None:
             break
         found, pools = found + 1, left
@@ -196,9 +195,7 @@ def _servers(pool: known_pool.KnownPool, group: device_profile.Group) -> int:
     )
 
 
-def _exhausted(
-    pools: _Pools, groups: Sequence[device_profile.Group]
-) -> _Pools:
+def _exhausted(pools: Pools, groups: Sequence[device_profile.Group]) -> Pools:
     """The pools when as many servers have got all groups as can be."""
     if len(groups) == 1 and _takes_any_units(groups[0], pools):
         [group] = groups
@@ -206,9 +203,9 @@ def _exhausted(
             rp_uuid: _after_servers(pool, group)
             for rp_uuid, pool in pools.items()
         }
-    left: _Pools | None = pools
+    left: Pools | None = pools
     while left is not None:
-        pools, left = left, _after(left, groups)
+        pools, left = left, after(left, groups)
     return pools
 
 
@@ -230,7 +227,7 @@ def _after_servers(
 
 def find_servable(requests: Iterable[Request], hosts: Hosts) -> list[bool]:
     """Whether some host can serve each request, after those before it."""
-    left: dict[str, _Pools] = {}
+    left: dict[str, Pools] = {}
     full: dict[object, set[str]] = {}
     found = []
     for request in requests:
@@ -240,16 +237,16 @@ def find_servable(requests: Iterable[Request], hosts: Hosts) -> list[bool]:
         for hostname, pools in hosts(groups):
             if hostname in is_full or not request.may_use(hostname):
                 continue
-            after = _after(left.get(hostname, pools), groups, is_isolated)
-            if after is not None:
-                left[hostname] = after
+            then = after(left.get(hostname, pools), groups, is_isolated)
+            if then is not None:
+                left[hostname] = then
                 found[-1] = True
                 break
             is_full.add(hostname)
     return found
 
 
-def _takes_any_units(group: device_profile.Group, pools: _Pools) -> bool:
+def _takes_any_units(group: device_profile.Group, pools: Pools) -> bool:
     """Whether it does not matter which units of a provider a server gets."""
     return (
         group.link is None
@@ -258,11 +255,11 @@ def _takes_any_units(group: device_profile.Group, pools: _Pools) -> bool:
     )
 
 
-def _after(
-    pools: _Pools,
+def after(
+    pools: Pools,
     groups: Sequence[device_profile.Group],
     is_isolated: bool = False,
-) -> _Pools | None:
+) -> Pools | None:
     """The pools when a server has got all groups; None if it cannot.
 
     A group that is joined gets a provider of its set, any other one that where
@@ -286,17 +283,17 @@ def _after(
     used: set[str] = set()
     for given, group in places:
         rp_uuid = given or _cheapest(left, group, used)
-        after = None if rp_uuid is None else left[rp_uuid].after(group)
-        if rp_uuid is None or after is None:
+        then = None if rp_uuid is None else left[rp_uuid].after(group)
+        if rp_uuid is None or then is None:
             return None
-        left[rp_uuid] = after
+        left[rp_uuid] = then
         if is_isolated:
             used.add(rp_uuid)
     return left
 
 
 def _cheapest(
-    pools: _Pools, group: device_profile.Group, used: Collection[str]
+    pools: Pools, group: device_profile.Group, used: Collection[str]
 ) -> str | None:
     """The provider where a group costs least, None if none can serve it."""
     costs = (
@@ -308,7 +305,7 @@ def _cheapest(
     return min(costs, default=(None, None))[1]
 
 
-def _links(pools: _Pools) -> host_links.HostLinks:
+def _links(pools: Pools) -> host_links.HostLinks:
     return host_links.HostLinks(
         {
             rp_uuid: pool.units

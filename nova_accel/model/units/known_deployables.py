@@ -70,6 +70,13 @@ class KnownDeployables:
     ) -> Collection[unit_changes.ChangedDeployable]:
         return self._of_provider.get(rp_uuid, _NOTHING).values()
 
+    def providers(self) -> dict[str, set[str]]:
+        """Host -> its providers."""
+        return {
+            hostname: {each.rp_uuid for each in here.values()}
+            for hostname, here in self._of_host.items()
+        }
+
     def apply(self, changes: unit_changes.Changes) -> Touched:
         """Learn of changes; the same ones may be told again."""
         touched = Touched(set(), set(), [])

@@ -121,6 +121,20 @@ class KnownPool:
             claimed.update(group.resources)
         return KnownPool(units, claimed, self._demand, self.linked_on)
 
+    def freed(self, held: Mapping[str, free_units.HeldUnits]) -> 'KnownPool':
+        """The pool when a server has given units back.
+
+        :param held: deployable uuid -> what the server has of it
+        """
+        units = tuple(
+            each.freed(held[each.deployable_uuid])
+            if each.deployable_uuid in held
+            else each
+            for each in self.units
+        )
+        claimed = {} if self.card is None else self._claimed
+        return KnownPool(units, claimed, self._demand, self.linked_on)
+
     def room(self, group: device_profile.Group) -> Mapping[str, int]:
         """Resource class -> how many free units suit a group."""
         found = self._room.get(group)

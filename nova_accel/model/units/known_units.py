@@ -68,7 +68,8 @@ class KnownUnits:
         self._pools: dict[str, known_pool.KnownPool] = {}
         self._links: dict[str, host_links.HostLinks] = {}
         self._claims = unit_claims.UnitClaims()
-        self._silent: frozenset[str] = frozenset()
+        #: The names of the hosts that do not report.
+        self.silent: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._served_by: dict[_Request, _Serving] = {}
         #: The units that are promised and not claimed yet.
@@ -101,14 +102,6 @@ class KnownUnits:
                 and 0 < each.total == each.free
             }
         return dict(collections.Counter(region[0] for region in idle))
-
-    @property
-    def silent(self) -> frozenset[str]:
-        """The names of the hosts that do not report."""
-        return self._silent
-
-    def is_silent(self, nodename: str) -> bool:
-        return nodename in self._silent
 
     def pool(self, rp_uuid: str) -> Sequence[free_units.FreeUnits]:
         """All deployables of a provider, with the units that are free.
@@ -178,7 +171,7 @@ class KnownUnits:
             hostnames = {
                 each.hostname
                 for each in self._deployables.all
-                if each.link_sets and each.hostname not in self._silent
+                if each.link_sets and each.hostname not in self.silent
             }
         return [self._links_of(hostname) for hostname in sorted(hostnames)]
 
@@ -263,7 +256,7 @@ class KnownUnits:
 
     def _still_serves(self, before: _Serving) -> bool:
         """Whether the host reports, and none of its pools has changed."""
-        return before.hostname not in self._silent and all(
+        return before.hostname not in self.silent and all(
             self._pools.get(rp_uuid) is pool for rp_uuid, pool in before.pools
         )
 
@@ -308,10 +301,7 @@ class KnownUnits:
             first as can be
         :raises NotFound: a group is larger than all pools, free or not
         """
-        wanted, *others = (
-            host_fit.sort(link_division.divided(each, self.largest).parts)
-            for each in (groups, *before)
-        )
+        wanted, *others = map(self.parts, (groups, *before))
         found: dict[str, int] = {}
         with self._lock:
             for hostname, pools in self._hosts(wanted):
@@ -322,6 +312,24 @@ class KnownUnits:
                 if most <= 0:
                     break
         return found
+
+    def parts(
+        self, groups: Sequence[device_profile.Group]
+    ) -> Sequence[device_profile.Group]:
+        """The groups, each as a pool can serve it.
+
+        :raises NotFound: a group is larger than all pools, free or not
+        """
+        return host_fit.sort(link_division.divided(groups, self.largest).parts)
+
+    def pools(self) -> dict[str, dict[str, known_pool.KnownPool]]:
+        """Host -> its pools, of all hosts that report."""
+        with self._lock:
+            return {
+                hostname: {rp_uuid: self._pool(rp_uuid) for rp_uuid in here}
+                for hostname, here in self._deployables.providers().items()
+                if hostname not in self.silent
+            }
 
     def inventories(
         self, resource_classes: Collection[str]
@@ -346,7 +354,7 @@ class KnownUnits:
                 for rp_uuid in claimed
             }
         return known_inventories.build(
-            deployables, claimed, self._silent, taken
+            deployables, claimed, self.silent, taken
         )
 
     def claim(
@@ -415,7 +423,7 @@ class KnownUnits:
                 self._claims.bind(*each)
             for hostname in touched.hostnames:
                 self._links.pop(hostname, None)
-            self._silent = changes.silent
+            self.silent = changes.silent
             self._drop_pools(touched.rp_uuids | self._claims.expire(now))
 
     def _drop_pools(self, rp_uuids: Iterable[str]) -> None:
@@ -465,7 +473,7 @@ class KnownUnits:
         """The hosts that report and may serve groups, with their pools."""
         free = self._deployables.free
         for hostname in free.hosts(groups):
-            if hostname not in self._silent:
+            if hostname not in self.silent:
                 yield (
                     hostname,
                     {
@@ -484,7 +492,7 @@ class KnownUnits:
 
         :param is_isolated: whether each group needs a provider of its own
         """
-        return hostname not in self._silent and host_fit.Fit(
+        return hostname not in self.silent and host_fit.Fit(
             tuple(self._deployables.free.of_host(hostname)),
             lambda rp_uuid, group: self._pool(rp_uuid).room(group),
             is_isolated,

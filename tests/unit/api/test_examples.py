@@ -26,6 +26,8 @@ import re
 from typing import Any
 
 from nova_accel.api.http import microversion
+from nova_accel.db import host_arqs
+from nova_accel.testing import reports
 from unit import nova_servers
 from unit.api import base
 from unit.api import described
@@ -63,6 +65,7 @@ class ExamplesTest(programming.ProgrammingTestCase):
         self._fleet()
         self._of_owners()
         self._fpgas()
+        self._room()
         self._ends()
         text = json.dumps(self.examples, indent=1) + '\n'
         if os.environ.get('NOVA_ACCEL_REWRITE_GOLDEN'):
@@ -305,6 +308,33 @@ class ExamplesTest(programming.ProgrammingTestCase):
             'POST',
             f'/bitstreams/{programming.BITSTREAM}/prefetch',
             {'hostnames': [base.HOSTNAME]},
+        )
+
+    def _room(self) -> None:
+        """One of two servers has to leave its host for a third one."""
+        for number, name in enumerate(('single', 'pair'), 1):
+            self.create_profile(name, {'resources:CUSTOM_QAT': f'{number}'})
+        servers = [base.numbered_uuid(90 + number) for number in (0, 1)]
+        for number, server in enumerate(servers):
+            host = reports.SimulatedHost(
+                f'compute-{number + 2}', regions=(), functions=2
+            )
+            host.report()
+            host_arqs.acquire(
+                host_arqs.AcquireRequest(
+                    instance_uuid=server,
+                    hostname=host.hostname,
+                    role='active',
+                    attempt=1,
+                    project_id=base.PROJECT,
+                    device_profile_name='single',
+                    allocations=(host.allocated_functions(1),),
+                )
+            )
+        self._show(
+            'POST',
+            f'{_PROFILES}/pair/room',
+            {'count': 1, 'servers': dict(zip(servers, (2, 0), strict=True))},
         )
 
     def _ends(self) -> None:

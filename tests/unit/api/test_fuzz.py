@@ -94,6 +94,11 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ),
     (
         'POST',
+        '/device_profiles/profile/room',
+        {'count': 2, 'servers': {base.INSTANCE: 1}},
+    ),
+    (
+        'POST',
         '/attributes',
         {'attribute': {'deployable_id': 1, 'key': 'a', 'value': 'b'}},
     ),
@@ -237,6 +242,7 @@ _PATHS = (
     '/programmings?limit={}',
     '/programmings?marker={}',
     '/device_profiles/{}/availability',
+    '/device_profiles/{}/room',
     '/device_profiles/{}/explain',
     '/programmings?project_id={}',
     '/devices?sort={}',

@@ -17,6 +17,7 @@ import dataclasses
 import json
 import re
 from typing import Any
+from urllib import parse
 
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import noauth
@@ -28,6 +29,9 @@ _URL = 'http://nova.test'
 
 _MOVED = 'compute-2'
 
+#: The one whose migrations these are.
+USER = 'e' * 32
+
 
 @dataclasses.dataclass
 class Server:
@@ -36,11 +40,13 @@ class Server:
     :param refuses: the actions that Nova does not begin, with its words
     :param fails: the actions that fail after they have begun, likewise
     :param leave: called when it has nothing on its first host any more
+    :param arrive: called with the host to which it has moved
     """
 
     uuid: str
     name: str
     leave: Callable[[], None]
+    arrive: Callable[[str], None] = lambda _host: None
     status: str = 'ACTIVE'
     task: str | None = None
     host: str = 'compute-1'
@@ -51,7 +57,10 @@ class Server:
     actions: list[tuple[str, str | None]] = dataclasses.field(
         default_factory=list
     )
+    is_locked: bool = False
+    metadata: dict[str, str] = dataclasses.field(default_factory=dict)
     begun: str | None = None
+    target: str = _MOVED
     before: str = ''
 
     def shown(self) -> dict[str, Any]:
@@ -62,9 +71,12 @@ class Server:
             'OS-EXT-STS:task_state': self.task,
             'OS-EXT-SRV-ATTR:hypervisor_hostname': self.host,
             'flavor': {'extra_specs': self.extra_specs},
+            'locked': self.is_locked,
+            'metadata': self.metadata,
         }
 
-    def begin(self, action: str) -> None:
+    def begin(self, action: str, wanted: dict[str, Any] | None = None) -> None:
+        self.target = (wanted or {}).get('host') or _MOVED
         self.begun = action
         self.actions.append((action, None))
         self.before = self.status
@@ -81,13 +93,17 @@ class Server:
         if action in self.fails:
             self.actions[-1] = (action, self.fails[action])
         elif action == 'os-migrateLive':
-            self.host = _MOVED
+            self.host = self.target
             self.leave()
+            self.arrive(self.host)
         elif action == 'migrate':
-            self.host, self.status = _MOVED, 'VERIFY_RESIZE'
-            self.add_migration('migration')
+            self.add_migration('migration', source=self.host)
+            self.host, self.status = self.target, 'VERIFY_RESIZE'
+            self.arrive(self.host)
         else:
             self.status = 'SHUTOFF'
+            for migration in self.migrations:
+                migration['status'] = 'confirmed'
             self.leave()
 
     def add_migration(
@@ -95,14 +111,18 @@ class Server:
         kind: str,
         created_at: str = '2120-01-01T00:00:00.000000',
         status: str = 'finished',
+        user_id: str = USER,
+        source: str = 'compute-1',
     ) -> None:
         self.migrations.append(
             {
                 'id': len(self.migrations) + 1,
+                'instance_uuid': self.uuid,
                 'migration_type': kind,
                 'status': status,
-                'source_node': 'compute-1',
+                'source_node': source,
                 'created_at': created_at,
+                'user_id': user_id,
             }
         )
 
@@ -131,8 +151,8 @@ class SimulatedNova:
         )
         line = requests.Session()
         line.mount(_URL, _Line(self))
-        self.adapter = ks_adapter.Adapter(
-            session.Session(auth=noauth.NoAuth(), session=line),
+        self.adapter = _Adapter(
+            session.Session(auth=_User(), session=line),
             service_type='compute',
             endpoint_override=_URL,
         )
@@ -150,8 +170,9 @@ class SimulatedNova:
             return 503, {'overLimit': {'message': 'too busy'}}
         path, _mark, query = path.partition('?')
         if path == '/os-migrations':
-            uuid = query.removeprefix('instance_uuid=')
-            return 200, {'migrations': self.servers[uuid].migrations}
+            return 200, {'migrations': self._migrations(query)}
+        if path == '/servers/detail':
+            return 200, {'servers': self._servers(query)}
         match = re.fullmatch('/servers/([^/]+)(/.*)?', path)
         assert match is not None, path
         server = self.servers.get(match[1])
@@ -162,11 +183,39 @@ class SimulatedNova:
         if match[2] is None:
             return 200, {'server': server.shown()}
         if method == 'POST':
-            return self._act(server, *body)
+            [(action, wanted)] = body.items()
+            return self._act(server, action, wanted)
         return self._actions(server, match[2])
 
+    def _migrations(self, query: str) -> list[dict[str, Any]]:
+        wanted = dict(parse.parse_qsl(query))
+        return [
+            migration
+            for server in self.servers.values()
+            for migration in server.migrations
+            if wanted.items() <= migration.items()
+        ]
+
+    def _servers(self, query: str) -> list[dict[str, Any]]:
+        """Those of a host, one on each page; all of a service host."""
+        wanted = dict(parse.parse_qsl(query))
+        if 'host' in wanted:
+            return [
+                server.shown()
+                for server in self.servers.values()
+                if f'{server.host}.service' == wanted['host']
+            ]
+        assert wanted['all_tenants'] == '1'
+        here = sorted(
+            server.uuid
+            for server in self.servers.values()
+            if server.host == wanted['node']
+            and server.uuid > wanted.get('marker', '')
+        )
+        return [self.servers[uuid].shown() for uuid in here[:1]]
+
     def _act(
-        self, server: Server, action: str
+        self, server: Server, action: str, wanted: dict[str, Any] | None
     ) -> tuple[int, dict[str, Any] | None]:
         self.asked.append((server.name, action))
         self.before_each(server, action)
@@ -181,7 +230,7 @@ class SimulatedNova:
             return 409, {
                 'conflictingRequest': {'message': server.refuses[action]}
             }
-        server.begin(action)
+        server.begin(action, wanted)
         self.most_moving = max(
             self.most_moving,
             sum(each.task is not None for each in self.servers.values()),
@@ -219,6 +268,16 @@ class SimulatedNova:
                 ]
             }
         }
+
+
+class _Adapter(ks_adapter.Adapter):
+    def _get_connection(self) -> None:
+        """Resources of openstacksdk ask for one, and do without it."""
+
+
+class _User(noauth.NoAuth):
+    def get_user_id(self, *_args: Any, **_kwargs: Any) -> str:
+        return USER
 
 
 class _Line(adapters.BaseAdapter):

@@ -173,13 +173,13 @@ class TestDrain(HostDrainTestCase):
 
     def test_the_bar_is_for_terminals(self) -> None:
         with fixtures.MonkeyPatch('sys.stderr', self.app.stderr):
-            with host_drain._bar() as tell:
+            with host_drain.show_progress() as tell:
                 tell(host_emptying.Progress(1, 2, 'a [b] (live)'))
             self.assertEqual('', self.said)
             self.app.stderr.isatty = lambda: True
             with (
                 fixtures.EnvironmentVariable('TERM', 'xterm'),
-                host_drain._bar() as tell,
+                host_drain.show_progress() as tell,
             ):
                 tell(host_emptying.Progress(1, 2, 'a [b] (live)'))
         self.assertIn('a [b] (live)', self.said)

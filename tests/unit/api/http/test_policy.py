@@ -56,6 +56,12 @@ _CALLS = {
         None,
         'admin manager member reader service vouched',
     ),
+    'plan_room': (
+        'POST',
+        '/device_profiles/profile/room',
+        {'count': 1, 'servers': {}},
+        'admin',
+    ),
     'explain_profile': (
         'GET',
         '/device_profiles/profile/explain',

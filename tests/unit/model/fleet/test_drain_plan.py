@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model.fleet import drain_plan
+from nova_accel.model.fleet import room_guest
 
 Resize = drain_plan.Resize
 Way = drain_plan.Way
@@ -184,6 +185,69 @@ class TestDecide(testtools.TestCase):
             self.assertIs(Way.NOT, step.way)
             self.assertIn(what, step.why)
             self.assertIn('audit', step.why)
+
+
+class TestTrouble(testtools.TestCase):
+    def trouble(
+        self, found: drain_plan.DrainedServer, *failed: Way, cold: bool = False
+    ) -> int | None:
+        allowed = drain_plan.Allowed(
+            cold, failed=dict.fromkeys(failed, 'refused')
+        )
+        return drain_plan.trouble(found, drain_plan.decide(found, allowed))
+
+    def test_a_stopped_server_gives_least(self) -> None:
+        stopped, mediated, function = (
+            self.trouble(found)
+            for found in (
+                server('SHUTOFF'),
+                server(is_mediated=True),
+                server(is_mediated=False),
+            )
+        )
+        assert stopped is not None
+        assert mediated is not None and function is not None
+        self.assertLess(stopped, mediated)
+        # Only an attempt shows whether it goes live.
+        self.assertLess(mediated, function)
+
+    def test_paused(self) -> None:
+        for is_mediated in (True, False):
+            self.assertEqual(
+                self.trouble(server(is_mediated=is_mediated)),
+                self.trouble(server('PAUSED', is_mediated=is_mediated)),
+            )
+
+    def test_in_the_bounds_of_a_plan(self) -> None:
+        for status in _STATUSES:
+            for is_mediated in (True, False):
+                found = self.trouble(server(status, is_mediated=is_mediated))
+                if found is not None:
+                    self.assertTrue(0 <= found <= room_guest.MAX_TROUBLE)
+
+    def test_a_server_that_does_not_move(self) -> None:
+        for found in (
+            server('ERROR'),
+            server('SUSPENDED'),
+            server('VERIFY_RESIZE'),
+            server('BUILD'),
+            server(task='rebooting'),
+            server(task='migrating'),
+            server(has_cyborgs_key=True),
+            server(is_here=False),
+        ):
+            self.assertIsNone(self.trouble(found, cold=True))
+        for resize in Resize:
+            self.assertIsNone(
+                self.trouble(
+                    server('VERIFY_RESIZE', is_here=False, resize=resize)
+                )
+            )
+
+    def test_a_way_that_was_tried_in_vain(self) -> None:
+        self.assertIsNone(self.trouble(server(), Way.LIVE))
+        self.assertIsNone(self.trouble(server('SHUTOFF'), Way.COLD))
+        self.assertIsNotNone(self.trouble(server(), Way.LIVE, cold=True))
 
 
 class TestProperties(testtools.TestCase):

@@ -13,9 +13,55 @@
 import testtools
 
 from nova_accel.model.units import free_units
+from unit.model.cards import slices
 
 
 class TestSetsOf(testtools.TestCase):
     def test_the_largest_first(self):
         self.assertEqual(('numa1', 'card'), free_units.sets_of(1, 'card'))
         self.assertEqual(('card',), free_units.sets_of(None, 'card'))
+
+
+class TestFreed(testtools.TestCase):
+    def units(self, **facts):
+        return free_units.FreeUnits(
+            'uuid',
+            'pool',
+            **{
+                'resource_class': 'FPGA',
+                'traits': frozenset({'CUSTOM_A'}),
+                'free': 1,
+                'total': 4,
+                'sets': ('numa0', 'card'),
+                **facts,
+            },
+        )
+
+    def test_more_are_free(self):
+        self.assertEqual(
+            self.units(free=3), self.units().freed(free_units.HeldUnits(2))
+        )
+
+    def test_never_more_than_there_are(self):
+        for held in (3, 4, 9):
+            self.assertEqual(
+                self.units(free=4),
+                self.units().freed(free_units.HeldUnits(held)),
+            )
+
+    def test_slices(self):
+        first, second, third = (
+            slices.eighths('mig:1g.10gb', start, 1) for start in range(3)
+        )
+        before = self.units(
+            slices=(first, second, third), taken=(first, second)
+        )
+        for held, left in (
+            ((first,), (second,)),
+            ((second, first), ()),
+            # It was read before the server got it.
+            ((third,), (first, second)),
+        ):
+            found = before.freed(free_units.HeldUnits(len(held), held))
+            self.assertEqual(left, found.taken)
+            self.assertEqual(before.slices, found.slices)

@@ -18,8 +18,10 @@ import testtools
 from nova_accel.model.cards import card_slice
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
+from nova_accel.model.units import host_fit
 from nova_accel.model.units import known_pool
 from nova_accel.model.units import unit_choice
+from unit.model import boards
 from unit.model.cards import slices
 
 PACK, SPREAD = unit_choice.UnitPolicy.PACK, unit_choice.UnitPolicy.SPREAD
@@ -90,16 +92,16 @@ class TestKnownPool(testtools.TestCase):
 
     def test_claimed_units_are_not_free(self) -> None:
         some = pool(units('a', 2), units('v', resource_class='VGPU'), FPGA=1)
-        self.assertEqual([1, 1], [each.free for each in some.units])
+        self.assertEqual([1, 1], free(some))
         some = pool(units('a', 2), units('b', 2), FPGA=3)
-        self.assertEqual([0, 1], sorted(each.free for each in some.units))
+        self.assertEqual([0, 1], sorted(free(some)))
         self.assertEqual({'FPGA': 1}, some.room(wanted()))
 
     def test_more_is_claimed_than_is_free(self) -> None:
         some = pool(
             units('a'), units('b'), units('v', resource_class='VGPU'), FPGA=3
         )
-        self.assertEqual([0, 0, 1], [each.free for each in some.units])
+        self.assertEqual([0, 0, 1], free(some))
 
     def test_room(self) -> None:
         some = pool(
@@ -116,6 +118,58 @@ class TestKnownPool(testtools.TestCase):
                 {'FPGA': 3, 'VGPU': 1, 'CUSTOM_QAT': 0}, some.room(both)
             )
 
+    def test_units_that_are_given_back(self) -> None:
+        some = pool(units('a', 0), units('b'), units('c', 0))
+        found = some.freed(
+            {'a': free_units.HeldUnits(1), 'b': free_units.HeldUnits(1)}
+        )
+        self.assertEqual([1, 2, 0], free(found))
+        self.assertEqual({'FPGA': 3}, found.room(wanted()))
+        self.assertIsNotNone(found.cost(wanted(3), PACK))
+        # The pool itself never changes.
+        self.assertEqual([0, 1, 0], free(some))
+        self.assertIsNone(some.cost(wanted(3), PACK))
+
+    def test_never_more_is_free_than_there_is(self) -> None:
+        """It may have been read before the server got its units."""
+        some = pool(units('a', 1), units('b', 2))
+        self.assertEqual(
+            [2, 2],
+            free(
+                some.freed(
+                    {
+                        'a': free_units.HeldUnits(2),
+                        'b': free_units.HeldUnits(1),
+                    }
+                )
+            ),
+        )
+
+    def test_what_is_claimed_stays_so_when_others_give_units_back(
+        self,
+    ) -> None:
+        some = pool(units('a', 1), FPGA=1)
+        self.assertEqual([0], free(some))
+        found = some.freed({'a': free_units.HeldUnits(1)})
+        self.assertEqual([1], free(found))
+
+    def test_one_comes_and_another_leaves(self) -> None:
+        some = pool(units('a', 1))
+        for _again in range(3):
+            after = some.after(wanted())
+            assert after is not None
+            self.assertEqual([0], free(after))
+            self.assertIsNone(after.after(wanted()))
+            some = after.freed({'a': free_units.HeldUnits(1)})
+            self.assertEqual([1], free(some))
+
+    def test_the_demand_counts_after_units_are_given_back(self) -> None:
+        held = units('a', bitstream_id='b')
+        some = known_pool.KnownPool([held], {}, {'b': 2.0})
+        cost = some.freed({'a': free_units.HeldUnits(1)}).cost(wanted(), PACK)
+        assert cost is not None
+        self.assertEqual(2.0, cost.missed)
+
     def test_little_is_remembered(self) -> None:
         some = pool(units('a', 2))
         for amount in range(1, 1000):
@@ -123,6 +177,43 @@ class TestKnownPool(testtools.TestCase):
             some.room(wanted(amount))
         self.assertLessEqual(len(some._costs), 64)
         self.assertLessEqual(len(some._room), 64)
+
+
+def free(found: known_pool.KnownPool) -> list[int]:
+    return [each.free for each in found.units]
+
+
+class TestLinkSets(testtools.TestCase):
+    """The pairs of a board of eight joined GPUs."""
+
+    def pools(self, used: set[int]) -> dict[str, known_pool.KnownPool]:
+        return {
+            rp_uuid: known_pool.KnownPool(members, {}, {}, 'the host')
+            for rp_uuid, members in boards.pools(used).items()
+        }
+
+    def count(self, pools: host_fit.Pools, size: int) -> int:
+        """How many servers get so many GPUs that are joined."""
+        pair = device_profile.Group({'PGPU': 2}, link='nvlink')
+        return host_fit.count(pools, [pair] * (size // 2), 9)
+
+    def test_a_set_is_whole_again(self) -> None:
+        pools = self.pools({0, 5})
+        for number, expected in ((5, [0, 1, 3]), (0, [1, 2, 4])):
+            rp_uuid = f'host-pair-{number // 2}'
+            pools[rp_uuid] = pools[rp_uuid].freed(
+                {f'host-{number}': free_units.HeldUnits(1)}
+            )
+            self.assertEqual('the host', pools[rp_uuid].linked_on)
+            self.assertEqual(
+                expected, [self.count(pools, size) for size in (8, 4, 2)]
+            )
+
+    def test_one_of_a_pair(self) -> None:
+        pool = self.pools({2, 3})['host-pair-1']
+        found = pool.freed({'host-3': free_units.HeldUnits(1)})
+        self.assertEqual([0, 1], free(found))
+        self.assertEqual(pool.units[0].sets, found.units[0].sets)
 
 
 def card(*taken: card_slice.CardSlice, **claimed: int) -> known_pool.KnownPool:
@@ -151,16 +242,13 @@ OFFERED = {
 
 
 class TestSharedCards(testtools.TestCase):
-    def free(self, found: known_pool.KnownPool) -> list[int]:
-        return [each.free for each in found.units]
-
     def test_what_is_claimed_leaves_room_for_fewer(self) -> None:
-        self.assertEqual([1, 2, 7], self.free(card()))
-        self.assertEqual([0, 1, 4], self.free(card(CUSTOM_SHAPE_HALF=1)))
-        self.assertEqual([0, 0, 0], self.free(card(CUSTOM_SHAPE_WHOLE=1)))
+        self.assertEqual([1, 2, 7], free(card()))
+        self.assertEqual([0, 1, 4], free(card(CUSTOM_SHAPE_HALF=1)))
+        self.assertEqual([0, 0, 0], free(card(CUSTOM_SHAPE_WHOLE=1)))
         self.assertEqual(
             [0, 0, 3],
-            self.free(card(OFFERED['EIGHTH'][0], CUSTOM_SHAPE_HALF=1)),
+            free(card(OFFERED['EIGHTH'][0], CUSTOM_SHAPE_HALF=1)),
         )
 
     def test_what_breaks_least_first_and_an_empty_card_last(self) -> None:
@@ -210,3 +298,56 @@ class TestSharedCards(testtools.TestCase):
             self.assertIsNone(
                 card(*taken).cost(device_profile.Group(amounts), PACK)
             )
+
+    def test_a_card_that_is_given_back_is_whole_again(self) -> None:
+        for name, offered in OFFERED.items():
+            for place in offered:
+                some = card(place)
+                found = some.freed({name: free_units.HeldUnits(1, (place,))})
+                self.assertEqual([1, 2, 7], free(found))
+                self.assertEqual(0, free(some)[0])
+                whole = device_profile.Group({'CUSTOM_SHAPE_WHOLE': 1})
+                self.assertIsNone(some.after(whole))
+                self.assertIsNotNone(found.after(whole))
+
+    def test_one_of_two_guests_gives_its_unit_back(self) -> None:
+        first, second = OFFERED['EIGHTH'][0], OFFERED['HALF'][1]
+        some = card(first, second)
+        self.assertEqual(
+            [0, 1, 4],
+            free(some.freed({'EIGHTH': free_units.HeldUnits(1, (first,))})),
+        )
+        self.assertEqual(
+            [0, 1, 6],
+            free(some.freed({'HALF': free_units.HeldUnits(1, (second,))})),
+        )
+
+    def test_several_units_are_given_back(self) -> None:
+        kept, *given = OFFERED['EIGHTH'][:3]
+        found = card(kept, *given).freed(
+            {'EIGHTH': free_units.HeldUnits(2, tuple(given))}
+        )
+        self.assertEqual(free(card(kept)), free(found))
+
+    def test_what_is_claimed_stays_so_when_others_give_units_back(
+        self,
+    ) -> None:
+        first = OFFERED['EIGHTH'][0]
+        some = card(first, CUSTOM_SHAPE_HALF=1)
+        found = some.freed({'EIGHTH': free_units.HeldUnits(1, (first,))})
+        self.assertEqual(free(card(CUSTOM_SHAPE_HALF=1)), free(found))
+        self.assertEqual([0, 1, 4], free(found))
+
+    def test_who_has_come_stays_when_others_give_units_back(self) -> None:
+        first = OFFERED['EIGHTH'][0]
+        after = card(first).after(
+            device_profile.Group({'CUSTOM_SHAPE_HALF': 1})
+        )
+        assert after is not None
+        found = after.freed({'EIGHTH': free_units.HeldUnits(1, (first,))})
+        self.assertEqual([0, 1, 4], free(found))
+
+    def test_what_was_read_before_the_server_got_its_unit(self) -> None:
+        first = OFFERED['EIGHTH'][0]
+        found = card().freed({'EIGHTH': free_units.HeldUnits(1, (first,))})
+        self.assertEqual([1, 2, 7], free(found))

@@ -13,12 +13,19 @@
 """``openstack accelerator device profile`` ``availability``, ``explain``."""
 
 import argparse
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from urllib import parse
 
 from nova_accel.osc import accelerator_calls
+from nova_accel.osc import host_places
+from nova_accel.osc import nova_calls
 from nova_accel.overview import explaining
+
+#: Hosts that are in no aggregate, or that Nova does not know.
+_NO_PLACE = '(none)'
 
 
 class Availability(explaining.OfProfile):
@@ -28,6 +35,19 @@ class Availability(explaining.OfProfile):
     which hosts, and why other units are not free. Others see about how many
     within the quota of their project.
     """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--by',
+            choices=[str(place) for place in host_places.Places],
+            default=str(host_places.Places.HOST),
+            help=(
+                'show the servers of each host, availability zone or host '
+                'aggregate (default: host)'
+            ),
+        )
+        return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
@@ -52,13 +72,31 @@ class Availability(explaining.OfProfile):
             f'{each["units"]} {each["resource_class"]} {each["reason"]}'
             for each in found.get('not_free', ())
         )
-        return ('Host', 'Servers', 'Why not more'), [
+        hosts = {
+            each['hostname']: each['servers']
+            for each in found.get('hosts', ())
+        }
+        by = host_places.Places(parsed_args.by)
+        return (by.capitalize(), 'Servers', 'Why not more'), [
             *(
-                (each['hostname'], str(each['servers']), '')
-                for each in found.get('hosts', ())
+                (place, str(servers), '')
+                for place, servers in self._in_places(hosts, by)
             ),
             ('all', total, why),
         ]
+
+    def _in_places(
+        self, hosts: Mapping[str, int], by: host_places.Places
+    ) -> list[tuple[str, int]]:
+        """Each place with its servers; a host is in any number of places."""
+        if by is host_places.Places.HOST or not hosts:
+            return sorted(hosts.items())
+        places = host_places.of_hypervisors(nova_calls.client_of(self.app), by)
+        servers: collections.Counter[str] = collections.Counter()
+        for hostname, amount in hosts.items():
+            for place in places.get(hostname) or [_NO_PLACE]:
+                servers[place] += amount
+        return sorted(servers.items())
 
 
 class Explain(explaining.Explain):

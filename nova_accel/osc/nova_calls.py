@@ -12,6 +12,7 @@
 
 """Calls of Nova's API by an administrator's command."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from keystoneauth1 import adapter as ks_adapter
@@ -82,6 +83,23 @@ def call(
         raise exceptions.CommandError(
             f'Nova answers {method} {path} without JSON: {error}'
         ) from error
+
+
+def listed(
+    client: ks_adapter.Adapter, path: str, name: str, **query: str
+) -> Iterator[Any]:
+    """Each thing of a list, page by page.
+
+    :param name: of the list in the body
+    :param query: the arguments of all pages
+    :raises CommandError: as :func:`call`.
+    """
+    while True:
+        page = call(client, 'GET', path, params=query)[name]
+        yield from page
+        if not page:
+            return
+        query['marker'] = page[-1]['id']
 
 
 def words(text: Any) -> str:

@@ -103,20 +103,17 @@ class RoomCloud:
 
     def _on_host(self, hostname: str) -> list[Mapping[str, Any]]:
         """All servers of a host, of those in cells that answer."""
-        found: list[Mapping[str, Any]] = []
-        query: dict[str, str] = {'all_tenants': '1', 'node': hostname}
-        while True:
-            page = nova_calls.call(
-                self._nova, 'GET', '/servers/detail', params=query
-            )['servers']
-            found += [
-                server
-                for server in page
-                if 'OS-EXT-SRV-ATTR:hypervisor_hostname' in server
-            ]
-            if not page:
-                return found
-            query['marker'] = page[-1]['id']
+        return [
+            server
+            for server in nova_calls.listed(
+                self._nova,
+                '/servers/detail',
+                'servers',
+                all_tenants='1',
+                node=hostname,
+            )
+            if 'OS-EXT-SRV-ATTR:hypervisor_hostname' in server
+        ]
 
     def plan(
         self, profile: str, count: int, troubles: Mapping[str, int]

@@ -25,6 +25,7 @@ from openstack import config
 from openstack import connection
 
 from functional import base
+from nova_accel.osc import host_places
 from nova_accel.osc import room_cloud
 from nova_accel.osc import room_making
 from nova_accel.scheduler import known_stock
@@ -62,14 +63,11 @@ class RoomTestCase(base.AcceleratorTestCase):
         )
         # Nova's fixtures replace its proxies, not its session.
         session = connection.Connection(config=region).session
-        self.cloud = room_cloud.RoomCloud(
-            *(
-                adapter.Adapter(
-                    session, service_type=service, interface='public'
-                )
-                for service in ('compute', 'accelerator')
-            )
+        self.nova_adapter, accelerator = (
+            adapter.Adapter(session, service_type=service, interface='public')
+            for service in ('compute', 'accelerator')
         )
+        self.cloud = room_cloud.RoomCloud(self.nova_adapter, accelerator)
         self.flavors = {}
         for size in (1, 2, 6, 8):
             self.create_profile(f'gpus{size}', [{'resources:PGPU': str(size)}])
@@ -134,6 +132,23 @@ class RoomTestCase(base.AcceleratorTestCase):
 
 
 class TestRoom(RoomTestCase):
+    def test_zones_and_aggregates(self):
+        aggregate = self.admin_api.post_aggregate(
+            {'aggregate': {'name': 'gpu'}}
+        )
+        self.admin_api.add_host_to_aggregate(aggregate['id'], 'host2')
+        for places, found in (
+            ('zone', [['nova']] * 3),
+            ('aggregate', [[], ['gpu'], []]),
+        ):
+            self.assertEqual(
+                dict(zip(self.hosts, found, strict=True)),
+                host_places.of_hypervisors(
+                    self.nova_adapter, host_places.Places(places)
+                ),
+            )
+        self.delete(*self.small, *self.others)
+
     def test_a_plan_is_carried_out(self):
         self.remove(self.boot(self.flavors[8], expected_state='ERROR'))
         planned = self.making().plan()

@@ -137,6 +137,7 @@ class SimulatedNova:
     :ivar servers: uuid -> server
     :ivar asked: the actions that were asked for: server's name, action
     :ivar most_moving: how many servers have moved at a time
+    :ivar answers: path -> what is answered to a GET, if it is no server's
     :ivar away: how many of the next requests are answered with 503
     :ivar before_each: called before each action that is asked for
     """
@@ -146,6 +147,7 @@ class SimulatedNova:
         self.asked: list[tuple[str, str]] = []
         self.most_moving = 0
         self.away = 0
+        self.answers: dict[str, dict[str, Any]] = {}
         self.before_each: Callable[[Server, str], None] = (
             lambda _server, _action: None
         )
@@ -171,6 +173,13 @@ class SimulatedNova:
         path, _mark, query = path.partition('?')
         if path == '/os-migrations':
             return 200, {'migrations': self._migrations(query)}
+        if path in self.answers:
+            # A list ends with an empty page.
+            return 200, (
+                {name: [] for name in self.answers[path]}
+                if 'marker' in query
+                else self.answers[path]
+            )
         if path == '/servers/detail':
             return 200, {'servers': self._servers(query)}
         match = re.fullmatch('/servers/([^/]+)(/.*)?', path)

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import types
+
 import fixtures
 from osc_lib import exceptions
 
@@ -18,6 +20,7 @@ from nova_accel.db import device_profile as device_profile_db
 from nova_accel.osc import device_profile
 from nova_accel.testing import reports
 from unit.osc import base
+from unit.osc import test_host_places
 
 
 class TestExplain(base.CommandTestCase):
@@ -103,6 +106,30 @@ class TestAvailability(base.CommandTestCase):
             ],
             list(map(tuple, self.servers('gold'))),
         )
+
+    def test_zones_and_aggregates(self):
+        self.app.client_manager.sdk_connection = types.SimpleNamespace(
+            compute=test_host_places.simulated().adapter
+        )
+        for number in range(4):
+            reports.SimulatedHost(f'compute-{number}', regions=(2,)).report()
+        device_profile_db.create('gold', [{'resources:FPGA': '1'}])
+        for by, columns, expected in (
+            ('zone', 'Zone', {'east': '4', 'nova': '2', '(none)': '2'}),
+            (
+                'aggregate',
+                'Aggregate',
+                {'gpu': '4', 'new': '2', '(none)': '4'},
+            ),
+        ):
+            found, rows = self.listed(
+                device_profile.Availability, 'gold', '--by', by
+            )
+            self.assertEqual((columns, 'Servers', 'Why not more'), found)
+            self.assertEqual(
+                {**expected, 'all': '8'},
+                {place: servers for place, servers, _why in rows},
+            )
 
     def test_several_profiles(self):
         reports.SimulatedHost(regions=(2,), functions=3).report()

@@ -72,6 +72,10 @@ class Availability(explaining.OfProfile):
             f'{each["units"]} {each["resource_class"]} {each["reason"]}'
             for each in found.get('not_free', ())
         )
+        drain_ends_at = found.get('drain_ends_at')
+        if drain_ends_at is not None:
+            end = f'a drain is planned to end at {drain_ends_at}'
+            why = f'{why}; {end}' if why else end
         hosts = {
             each['hostname']: each['servers']
             for each in found.get('hosts', ())

@@ -46,6 +46,7 @@ from nova_accel.testing import reports
 from unit.cmd import base as cmd_base
 from unit.osc import draining
 from unit.osc import fleet
+from unit.osc import test_room
 
 #: Sequences for a terminal, in C0 and in C1, ends of lines, and bidi controls.
 _STORED = (
@@ -319,6 +320,7 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
             'max_servers': 1,
             'is_limited_by_quota': False,
             'obstacle': None,
+            'drain_ends_at': _SAID,
             'hosts': [{'hostname': _SAID, 'servers': 1}],
             'not_free': [
                 {'resource_class': _SAID, 'reason': _SAID, 'units': 1}
@@ -335,6 +337,9 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
 
         def unknown_host(command: type[Any]) -> None:
             self.assert_harmless(self.printed(command, _SAID))
+
+        def unknown_profile(command: type[Any]) -> None:
+            self.assert_harmless(self.printed(command, '--for', _SAID))
 
         self.assert_walked(
             'openstack.accelerator.v2',
@@ -354,6 +359,9 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                     command, 'compute-1'
                 ),
                 'accelerator_host_undrain': unknown_host,
+                # See TestRoom.
+                'accelerator_room_make': unknown_profile,
+                'accelerator_room_plan': unknown_profile,
                 'accelerator_server_replace': self._replace,
                 'accelerator_server_set': lambda command: self._set(
                     command, '--device-profile', _STORED
@@ -410,6 +418,17 @@ class TestDrain(draining.DrainTestCase, _Hostile):
             'accelerator_host_drain'
         ]
         self.assert_list_harmless(command, 'compute-1', '--reason', _STORED)
+
+
+class TestRoom(test_room.RoomTestCase, _Hostile):
+    def test_servers_that_do_not_move(self) -> None:
+        for hostname in self.hosts:
+            self.boot(_SAID, hostname, fails={'os-migrateLive': _SAID})
+        commands = _commands('openstack.accelerator.v2')
+        for name in ('plan', 'make'):
+            self.assert_list_harmless(
+                commands[f'accelerator_room_{name}'], '--for', 'both'
+            )
 
 
 class TestSources(testtools.TestCase):

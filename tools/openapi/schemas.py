@@ -272,6 +272,11 @@ AVAILABILITY = one(
                 **_STRING_OR_NULL,
                 'description': 'Which group is larger than every pool',
             },
+            'drain_ends_at': {
+                **_STRING_OR_NULL,
+                'description': 'When the first drain is planned to end of a '
+                'host with units of the classes',
+            },
             'hosts': {
                 'type': 'array',
                 'items': _fields({'hostname': _STRING, 'servers': _INTEGER}),

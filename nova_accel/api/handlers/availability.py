@@ -16,6 +16,7 @@ A tenant learns a range, because an exact number would tell what others have.
 """
 
 import collections
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import sys
@@ -31,16 +32,21 @@ from nova_accel.api.http import policy
 from nova_accel.api.http import request
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import draining
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import extra_specs
 from nova_accel.model.profiles import quota
-from nova_accel.model.units import known_units
+from nova_accel.model.units import explanation
 from nova_accel.model.units import shortage_reason
+from nova_accel.model.units import unit_state
 from nova_accel.scheduler import known_stock
 
 #: The ranges that tenants learn; the last one has no end.
 _RANGES = ((0, 0), (1, 1), (2, 4), (5, 9), (10, None))
+
+
+_DISABLED = unit_state.MEANINGS[unit_state.UnitState.DISABLED].public
 
 
 def show_availability(req: webob.Request) -> webob.Response:
@@ -80,6 +86,9 @@ def show_availability(req: webob.Request) -> webob.Response:
         before.append(each)
         hosts.update(here)
         servers += quota.take(left, each, sum(here.values()))
+    inventories = known.inventories(
+        {name for group in everything for name in group.resources}
+    )
     least, most_told = (servers, servers) if is_exact else _range(servers)
     told: dict[str, Any] = {
         'device_profile_uuid': profiles[0]['uuid']
@@ -90,13 +99,14 @@ def show_availability(req: webob.Request) -> webob.Response:
         'max_servers': most_told,
         'is_limited_by_quota': servers < hosts.total(),
         'obstacle': None if before else _obstacle(obstacles),
+        'drain_ends_at': _drain_ends_at(inventories),
     }
     if is_exact:
         told['hosts'] = [
             {'hostname': hostname, 'servers': amount}
             for hostname, amount in sorted(hosts.items())
         ]
-        told['not_free'] = _not_free(known, everything)
+        told['not_free'] = _not_free(everything, inventories)
     return webob.Response(json_body={'availability': told})
 
 
@@ -127,16 +137,34 @@ def _obstacle(obstacles: Mapping[str, str]) -> str:
     return '; '.join(f'{name}: {text}' for name, text in obstacles.items())
 
 
+def _drain_ends_at(
+    inventories: Iterable[explanation.Inventory],
+) -> str | None:
+    """When the first drain is planned to end of a host with such units.
+
+    The drains are read only if there are units that someone has disabled.
+    """
+    drained = {
+        each.hostname for each in inventories if _DISABLED in each.units
+    }
+    if not drained:
+        return None
+    ends = [
+        drain['until']
+        for drain in draining.get_all()
+        if drain['hostname'] in drained
+        and drain['until'] is not None
+        and not drain['is_overdue']
+    ]
+    return min(ends).isoformat() if ends else None
+
+
 def _not_free(
-    known: known_units.KnownUnits, groups: Sequence[device_profile.Group]
+    groups: Sequence[device_profile.Group],
+    inventories: Sequence[explanation.Inventory],
 ) -> list[dict[str, Any]]:
     """The units that suit and are not free, by the reason."""
-    amounts = shortage_reason.not_free(
-        groups,
-        known.inventories(
-            {name for group in groups for name in group.resources}
-        ),
-    )
+    amounts = shortage_reason.not_free(groups, inventories)
     return [
         {'resource_class': resource_class, 'reason': reason, 'units': units}
         for (resource_class, reason), units in sorted(amounts.items())

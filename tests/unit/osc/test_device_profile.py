@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import datetime
 import types
 
 import fixtures
@@ -17,6 +18,7 @@ from osc_lib import exceptions
 
 from nova_accel.cmd import explain
 from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import draining as draining_db
 from nova_accel.osc import device_profile
 from nova_accel.testing import reports
 from unit.osc import base
@@ -105,6 +107,23 @@ class TestAvailability(base.CommandTestCase):
                 ('all', '5', '2 FPGA faulty'),
             ],
             list(map(tuple, self.servers('gold'))),
+        )
+
+    def test_the_end_of_a_drain(self):
+        reports.SimulatedHost(regions=(2,)).report()
+        device_profile_db.create('gold', [{'resources:FPGA': '1'}])
+        end = datetime.datetime(2120, 1, 1, tzinfo=datetime.UTC)
+        draining_db.begin('compute-1', 'fans', end, 'admin')
+        self.assertEqual(
+            [
+                (
+                    'all',
+                    '0',
+                    '2 FPGA disabled; a drain is planned to end at '
+                    '2120-01-01T00:00:00+00:00',
+                )
+            ],
+            [tuple(row) for row in self.servers('gold')],
         )
 
     def test_zones_and_aggregates(self):

@@ -90,6 +90,8 @@ class TestResidents(RoomCloudTestCase):
         self.api.adapter.post(
             '/accelerator_requests', json={'device_profile_name': 'one'}
         )
+        # Nova is not asked for servers of no host.
+        self.nova.away = 1
         self.assertEqual({}, self.cloud.residents())
 
     def test_devices_without_their_server(self) -> None:
@@ -201,11 +203,15 @@ class TestPlan(RoomCloudTestCase):
         self.assertEqual([], self.cloud.plan('one', 3, {})['moves'])
 
     def test_it_is_refused(self) -> None:
-        for name in ('no-such', 'no/such?'):
+        for name, quoted in (
+            ('no-such', 'no-such'),
+            ('no/such?', 'no%2Fsuch%3F'),
+        ):
             error = self.assertRaises(
                 exceptions.CommandError, self.cloud.plan, name, 1, {}
             )
             self.assertIn('404', str(error))
+            self.assertIn(f'/{quoted}/room', str(error))
 
 
 class TestBegun(RoomCloudTestCase):

@@ -11,14 +11,20 @@
 # under the License.
 
 
+import datetime
 from typing import Any
 
 import fixtures
 
 from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import draining as draining_db
 from nova_accel.scheduler import known_stock
+from nova_accel.testing import reports
 from rig.loopback import board_host
 from unit.api import base
+
+_END = datetime.datetime(2120, 1, 1, tzinfo=datetime.UTC)
+_OVER = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
 _PATH = '/device_profiles/gold/availability'
 
@@ -90,6 +96,23 @@ class AvailabilityTest(base.ApiTestCase):
             self.availability(base.ADMIN)['not_free'],
         )
         self.assertNotIn('not_free', self.availability())
+
+    def test_the_end_of_a_drain(self) -> None:
+        self.assertIsNone(self.availability()['drain_ends_at'])
+        draining_db.begin(base.HOSTNAME, 'fans', _END, 'admin')
+        for roles in (base.READER, base.ADMIN):
+            self.assertEqual(
+                _END.isoformat(), self.availability(roles)['drain_ends_at']
+            )
+        draining_db.begin(base.HOSTNAME, 'fans', None, 'admin')
+        self.assertIsNone(self.availability()['drain_ends_at'])
+        draining_db.begin(base.HOSTNAME, 'fans', _OVER, 'admin')
+        self.assertIsNone(self.availability()['drain_ends_at'])
+
+    def test_a_drain_of_a_host_with_other_units(self) -> None:
+        reports.SimulatedHost('other', regions=(), functions=1).report()
+        draining_db.begin('other', 'fans', _END, 'admin')
+        self.assertIsNone(self.availability()['drain_ends_at'])
 
     def test_a_fabric_gives_no_two_that_are_not_joined(self) -> None:
         board_host.BoardHost('board').report()

@@ -35,9 +35,6 @@ MOVE = 10_000
 #: The most trouble of a move. All trouble together costs less than one move.
 MAX_TROUBLE = 9
 
-#: The roles of the ARQs of a server that Nova is not moving.
-_SETTLED = frozenset({arq_types.Role.ACTIVE, arq_types.Role.PORT})
-
 Groups = Sequence[device_profile.Group]
 
 
@@ -92,7 +89,8 @@ def gather(
 ) -> list[Guest]:
     """The servers that may move.
 
-    Those that Nova is moving have ARQs on two hosts, or of other roles.
+    Those that Nova is moving have ARQs on two hosts, or of other roles. Nova
+    moves none that has an ARQ for a port.
 
     :param troubles: uuid of each server that may move -> its trouble
     :param parts: as :meth:`.known_units.KnownUnits.parts`
@@ -104,7 +102,7 @@ def gather(
     guests = []
     for uuid, arqs in of_servers.items():
         hostname, *others = {arq.hostname for arq in arqs}
-        if others or not {arq.role for arq in arqs} <= _SETTLED:
+        if others or any(arq.role != arq_types.Role.ACTIVE for arq in arqs):
             continue
         groups = {(arq.profile_name, arq.group_id): arq.group for arq in arqs}
         try:

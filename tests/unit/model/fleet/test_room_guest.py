@@ -115,23 +115,9 @@ class TestGather(testtools.TestCase):
         [guest] = gather(arq(1), arq(2, group_id=1))
         self.assertEqual([functions(1)] * 2, [*guest.groups])
 
-    def test_the_profile_of_the_server_and_that_of_a_port(self) -> None:
-        [guest] = gather(
-            arq(1),
-            arq(
-                2,
-                role='port',
-                profile_name='nic',
-                group={'resources:CUSTOM_NETWORK': '1'},
-            ),
-        )
-        self.assertEqual(
-            [functions(1), device_profile.Group({'CUSTOM_NETWORK': 1})],
-            [*guest.groups],
-        )
-        self.assertEqual(
-            {'deployable-1', 'deployable-2'}, {*guest.held['pool']}
-        )
+    def test_a_server_with_a_port_of_a_profile(self) -> None:
+        """Nova does not move it."""
+        self.assertEqual([], gather(arq(1), arq(2, role='port')))
 
     def test_several_servers(self) -> None:
         """Their ARQs need not follow each other."""

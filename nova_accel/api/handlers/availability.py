@@ -16,7 +16,7 @@ A tenant learns a range, because an exact number would tell what others have.
 """
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import sys
@@ -38,15 +38,12 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import extra_specs
 from nova_accel.model.profiles import quota
 from nova_accel.model.units import explanation
+from nova_accel.model.units import known_units
 from nova_accel.model.units import shortage_reason
-from nova_accel.model.units import unit_state
 from nova_accel.scheduler import known_stock
 
 #: The ranges that tenants learn; the last one has no end.
 _RANGES = ((0, 0), (1, 1), (2, 4), (5, 9), (10, None))
-
-
-_DISABLED = unit_state.MEANINGS[unit_state.UnitState.DISABLED].public
 
 
 def show_availability(req: webob.Request) -> webob.Response:
@@ -86,9 +83,7 @@ def show_availability(req: webob.Request) -> webob.Response:
         before.append(each)
         hosts.update(here)
         servers += quota.take(left, each, sum(here.values()))
-    inventories = known.inventories(
-        {name for group in everything for name in group.resources}
-    )
+    classes = {name for group in everything for name in group.resources}
     least, most_told = (servers, servers) if is_exact else _range(servers)
     told: dict[str, Any] = {
         'device_profile_uuid': profiles[0]['uuid']
@@ -99,14 +94,14 @@ def show_availability(req: webob.Request) -> webob.Response:
         'max_servers': most_told,
         'is_limited_by_quota': servers < hosts.total(),
         'obstacle': None if before else _obstacle(obstacles),
-        'drain_ends_at': _drain_ends_at(inventories),
+        'drain_ends_at': _drain_ends_at(known, classes),
     }
     if is_exact:
         told['hosts'] = [
             {'hostname': hostname, 'servers': amount}
             for hostname, amount in sorted(hosts.items())
         ]
-        told['not_free'] = _not_free(everything, inventories)
+        told['not_free'] = _not_free(everything, known.inventories(classes))
     return webob.Response(json_body={'availability': told})
 
 
@@ -138,15 +133,13 @@ def _obstacle(obstacles: Mapping[str, str]) -> str:
 
 
 def _drain_ends_at(
-    inventories: Iterable[explanation.Inventory],
+    known: known_units.KnownUnits, resource_classes: Collection[str]
 ) -> str | None:
     """When the first drain is planned to end of a host with such units.
 
-    The drains are read only if there are units that someone has disabled.
+    The drains are read only if there are devices that someone has disabled.
     """
-    drained = {
-        each.hostname for each in inventories if _DISABLED in each.units
-    }
+    drained = known.disabled_on(resource_classes)
     if not drained:
         return None
     ends = [

@@ -18,9 +18,13 @@ from collections.abc import Mapping
 import types
 from typing import NamedTuple
 
+from nova_accel.model.cards import card_slice
 from nova_accel.model.units import free_providers
 from nova_accel.model.units import pool_sizes
 from nova_accel.model.units import unit_changes
+from nova_accel.model.units import unit_state
+
+_DISABLED = unit_state.MEANINGS[unit_state.UnitState.DISABLED].public
 
 #: A host or provider -> its deployables by their uuids.
 _Places = dict[str, dict[str, unit_changes.ChangedDeployable]]
@@ -69,6 +73,23 @@ class KnownDeployables:
         self, rp_uuid: str
     ) -> Collection[unit_changes.ChangedDeployable]:
         return self._of_provider.get(rp_uuid, _NOTHING).values()
+
+    def taken(self, rp_uuid: str) -> frozenset[card_slice.CardSlice]:
+        """The slices that servers have of a provider's card."""
+        return frozenset(
+            of_server
+            for each in self.of_provider(rp_uuid)
+            for of_server in each.taken
+        )
+
+    def disabled_on(self, resource_classes: Collection[str]) -> set[str]:
+        """The hosts that have disabled devices of some classes."""
+        return {
+            each.hostname
+            for each in self.all
+            if each.unusable == _DISABLED
+            and each.resource_class in resource_classes
+        }
 
     def providers(self) -> dict[str, set[str]]:
         """Host -> its providers."""

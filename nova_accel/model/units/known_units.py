@@ -313,6 +313,11 @@ class KnownUnits:
                     break
         return found
 
+    def disabled_on(self, resource_classes: Collection[str]) -> set[str]:
+        """The hosts that have disabled devices of some classes."""
+        with self._lock:
+            return self._deployables.disabled_on(resource_classes)
+
     def parts(
         self, groups: Sequence[device_profile.Group]
     ) -> Sequence[device_profile.Group]:
@@ -346,11 +351,7 @@ class KnownUnits:
                 for rp_uuid in {each.rp_uuid for each in deployables}
             }
             taken = {
-                rp_uuid: frozenset(
-                    of_server
-                    for other in self._deployables.of_provider(rp_uuid)
-                    for of_server in other.taken
-                )
+                rp_uuid: self._deployables.taken(rp_uuid)
                 for rp_uuid in claimed
             }
         return known_inventories.build(

@@ -520,7 +520,7 @@ class TestKnownStock(FreeUnitsTestCase):
         for is_silent in (True, False):
             known = self.stock.current(0)
             assert known is not None
-            self.assertEqual(is_silent, known.is_silent('compute-1'))
+            self.assertEqual(is_silent, 'compute-1' in known.silent)
             self.host.report()
         self.assertEqual(1, len(self.units()))
 

@@ -29,7 +29,6 @@ _OF_SERVERS = (
         _ARQS.c.instance_uuid,
         _ARQS.c.hostname,
         _ARQS.c.role,
-        _ARQS.c.device_profile_name,
         _ARQS.c.device_profile_group_id,
         _ARQS.c.group,
         _DEPLOYABLES.c.rp_uuid,

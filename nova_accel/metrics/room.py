@@ -25,7 +25,6 @@ from nova_accel.db import free_units
 from nova_accel.db import held_units
 from nova_accel.model.fleet import room_guest
 from nova_accel.model.fleet import room_plan
-from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import known_units
 
@@ -69,9 +68,7 @@ def _read(names: Sequence[str], _period: float) -> Sequence[RoomNumbers]:
             known,
             guests,
             row['name'],
-            link_division.off_fabric(
-                device_profile.parse_groups(row['groups'])
-            ),
+            device_profile.parse_groups(row['groups']),
         )
         for row in device_profile_db.get_all(names)
     ]

@@ -32,7 +32,7 @@ from nova_accel.osc import nova_calls
 Way = drain_plan.Way
 
 #: Faults of reading from Nova or the API. The next look may succeed.
-_TROUBLE = (exceptions.CommandError, ks_exceptions.ClientException)
+TROUBLE = (exceptions.CommandError, ks_exceptions.ClientException)
 
 _POLL_S = 2.0
 
@@ -157,7 +157,7 @@ class HostEmptying:
             try:
                 self.look()
                 self._begin()
-            except _TROUBLE as error:
+            except TROUBLE as error:
                 trouble = error
             tell(self._progress(trouble))
             if trouble is None and drain_plan.is_over(

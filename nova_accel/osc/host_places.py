@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""The availability zones and the aggregates of hosts, as Nova has them."""
+"""The names, availability zones and aggregates of hosts, as Nova has them."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -39,13 +39,22 @@ def of_hypervisors(
     :raises CommandError: Nova refuses it, or is in trouble.
     """
     found: dict[str, list[str]] = {}
-    for place, service_hosts in _hosts(nova, places):
-        for service_host in service_hosts:
+    for place, hosts in _hosts(nova, places):
+        for service_host in hosts:
             found.setdefault(service_host, []).append(place)
     return {
-        hypervisor['hypervisor_hostname']: found.get(
-            hypervisor['service']['host'], []
-        )
+        hostname: found.get(service_host, [])
+        for hostname, service_host in service_hosts(nova).items()
+    }
+
+
+def service_hosts(nova: ks_adapter.Adapter) -> dict[str, str]:
+    """Hypervisor's name -> the name of its host in Nova's RPC.
+
+    :raises CommandError: as :func:`of_hypervisors`.
+    """
+    return {
+        hypervisor['hypervisor_hostname']: hypervisor['service']['host']
         for hypervisor in nova_calls.listed(
             nova, '/os-hypervisors/detail', 'hypervisors'
         )

@@ -27,6 +27,7 @@ from nova_accel.model import nova_server
 from nova_accel.model.fleet import drain_plan
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import drain_cloud
+from nova_accel.osc import host_places
 from nova_accel.osc import nova_calls
 from nova_accel.overview import parallel
 
@@ -134,16 +135,18 @@ class RoomCloud:
     def moves(self, planned: Iterable[Mapping[str, Any]]) -> 'Moves':
         """The moves of a plan.
 
-        :raises CommandError: the API does not know a host any more.
+        :raises CommandError: Nova does not know a host any more.
         """
         moves = list(planned)
-        targets = {
-            hostname: self._service_host(hostname)
-            for hostname in {move['to'] for move in moves}
-        }
+        hosts = host_places.service_hosts(self._nova) if moves else {}
+        for move in moves:
+            if move['to'] not in hosts:
+                raise exceptions.CommandError(
+                    f'Nova has no hypervisor {move["to"]} any more'
+                )
         return self._leaving(
             {move['server_uuid']: move['from'] for move in moves},
-            {move['server_uuid']: targets[move['to']] for move in moves},
+            {move['server_uuid']: hosts[move['to']] for move in moves},
         )
 
     def begun(self) -> 'Moves':
@@ -151,16 +154,24 @@ class RoomCloud:
 
         :raises CommandError: Nova is in trouble.
         """
+
+        def of_status(status: str) -> list[Mapping[str, Any]]:
+            found: list[Mapping[str, Any]] = nova_calls.call(
+                self._nova,
+                'GET',
+                '/os-migrations',
+                params={'user_id': self._user_id, 'status': status},
+            )['migrations']
+            return found
+
+        unfinished = parallel.ask(
+            _WORDS, of_status, sorted(nova_server.UNFINISHED)
+        )
         return self._leaving(
             {
                 migration['instance_uuid']: migration['source_node']
-                for status in sorted(nova_server.UNFINISHED)
-                for migration in nova_calls.call(
-                    self._nova,
-                    'GET',
-                    '/os-migrations',
-                    params={'user_id': self._user_id, 'status': status},
-                )['migrations']
+                for migrations in unfinished.values()
+                for migration in migrations
                 if migration['migration_type'] in _MOVES
             },
             {},
@@ -179,24 +190,6 @@ class RoomCloud:
             {uuid: clouds[hostname] for uuid, hostname in sources.items()},
             targets,
         )
-
-    def _service_host(self, hostname: str) -> str:
-        hosts = [
-            host
-            for page in accelerator_calls.pages(
-                self._accelerator,
-                '/topology',
-                'topology',
-                {'hostname': hostname},
-            )
-            for host in page
-        ]
-        if not hosts or hosts[0]['service_host'] is None:
-            raise exceptions.CommandError(
-                f'The accelerator API does not know host {hostname} any more'
-            )
-        service_host: str = hosts[0]['service_host']
-        return service_host
 
 
 class Moves:

@@ -30,8 +30,8 @@ from nova_accel.model.fleet import drain_plan
 from nova_accel.osc import host_emptying
 from nova_accel.osc import room_cloud
 
-#: Seconds in which servers with which Nova does something may be needed. A
-#: busy cloud always has some.
+#: Seconds after the last move in which an API may be in trouble, or servers
+#: with which Nova does something may be needed. A busy cloud always has some.
 _PATIENCE_S = 60.0
 
 _POLL_S = 2.0
@@ -138,19 +138,26 @@ class RoomMaking:
         """
         end = self._clock() + timeout_s
         self._move(self._cloud.begun(), end, tell)
-        patient_until = self._clock() + _PATIENCE_S
+        patient_until = min(end, self._clock() + _PATIENCE_S)
         while True:
-            plan = self.plan()
-            is_early = plan.moves is None and plan.is_early
-            if is_early and self._clock() < min(end, patient_until):
+            is_patient = self._clock() < patient_until
+            try:
+                plan = self.plan()
+                now = first_moves(plan.moves or ())
+                moves = self._cloud.moves(move.told for move in now)
+            except host_emptying.TROUBLE:
+                # What a mistyped command asks for is refused at once.
+                if not (is_patient and self.done):
+                    raise
+                self._sleep(_POLL_S)
+                continue
+            if plan.moves is None and plan.is_early and is_patient:
                 self._sleep(_POLL_S)
                 continue
             if not plan.moves or self._clock() >= end:
                 return plan
-            now = first_moves(plan.moves)
-            rows = self._move(
-                self._cloud.moves(move.told for move in now), end, tell
-            )
+            rows = self._move(moves, end, tell)
+            patient_until = min(end, self._clock() + _PATIENCE_S)
             self._failed |= host_emptying.remaining(rows)
             ended = {row.uuid: row for row in rows}
             self.done += [

@@ -96,7 +96,6 @@ class TestFpgas(HeldTestCase):
                     instance_uuid=server,
                     hostname=self.host.hostname,
                     role='active',
-                    profile_name='fpga',
                     group_id=0,
                     group=base.FPGA,
                     rp_uuid=rp_uuid,
@@ -130,8 +129,8 @@ class TestFpgas(HeldTestCase):
         )
         held = self.held(server)
         self.assertEqual(
-            [('both', number, groups[number]) for number in (0, 1, 1)],
-            [(arq.profile_name, arq.group_id, arq.group) for arq in held],
+            [(number, groups[number]) for number in (0, 1, 1)],
+            [(arq.group_id, arq.group) for arq in held],
         )
         self.assertEqual(3, len({arq.deployable_uuid for arq in held}))
         self.assertEqual(2, len({arq.rp_uuid for arq in held}))

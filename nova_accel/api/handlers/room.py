@@ -24,7 +24,6 @@ from nova_accel.api.http import request
 from nova_accel.db import held_units
 from nova_accel.model.fleet import room_guest
 from nova_accel.model.fleet import room_plan
-from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.scheduler import known_stock
 
@@ -48,11 +47,7 @@ def plan_room(req: webob.Request) -> webob.Response:
         raise exceptions.ServiceUnavailable(
             'the database of accelerators gives no answer'
         )
-    wanted = known.parts(
-        link_division.off_fabric(
-            device_profile.parse_groups(profile['groups'])
-        )
-    )
+    wanted = known.parts(device_profile.parse_groups(profile['groups']))
     end = time.monotonic() + _SEARCHED_S
     found = room_plan.plan(
         known.pools(),

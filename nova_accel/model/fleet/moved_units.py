@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""Who would have which unit after some moves of servers."""
+"""The owners of all units, as they would be after some moves."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ def after(
 ) -> fleet_sources.Ours:
     """The view of the database after moves, as the API plans them.
 
-    A server gets free units of the devices that its move names. Of a card of
-    many shapes, the room for others stays as it is shown now.
+    A server gets free units of the devices that its move names. The room that
+    a card of many shapes has for others stays as it is now.
     """
     units = list(ours.units)
     for move in moves:

@@ -25,7 +25,6 @@ from typing import NamedTuple
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model.cards import card_slice
-from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
 
@@ -47,7 +46,6 @@ class HeldArq(NamedTuple):
     instance_uuid: str
     hostname: str
     role: str | None
-    profile_name: str
     group_id: int
     group: Mapping[str, str]
     rp_uuid: str
@@ -89,8 +87,8 @@ def gather(
 ) -> list[Guest]:
     """The servers that may move.
 
-    Those that Nova is moving have ARQs on two hosts, or of other roles. Nova
-    moves none that has an ARQ for a port.
+    A server that Nova is moving has ARQs on two hosts, or of other roles. Nova
+    moves no server that has an ARQ for a port.
 
     :param troubles: uuid of each server that may move -> its trouble
     :param parts: as :meth:`.known_units.KnownUnits.parts`
@@ -104,13 +102,9 @@ def gather(
         hostname, *others = {arq.hostname for arq in arqs}
         if others or any(arq.role != arq_types.Role.ACTIVE for arq in arqs):
             continue
-        groups = {(arq.profile_name, arq.group_id): arq.group for arq in arqs}
+        groups = {arq.group_id: arq.group for arq in arqs}
         try:
-            wanted = parts(
-                link_division.off_fabric(
-                    device_profile.parse_groups(list(groups.values()))
-                )
-            )
+            wanted = parts(device_profile.parse_groups([*groups.values()]))
         except (exceptions.NotFound, exceptions.InvalidDeviceProfile):
             # No host could serve it today.
             continue

@@ -28,8 +28,9 @@ from typing import NamedTuple
 from nova_accel.model.fleet import room_guest
 from nova_accel.model.units import host_fit
 
-#: Of so many guests of a host, all choices of those that leave are compared.
-#: Of more, a choice is found that has none too many, and may not be the best.
+#: All choices of leaving guests are compared on a host that has so many. One
+#: choice is found on a host with more. No guest of it could stay, but another
+#: choice may be better.
 _COMPARED = 10
 
 

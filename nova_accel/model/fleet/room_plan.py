@@ -168,7 +168,7 @@ class _Search:
     def __init__(self, servers: int, check: Callable[[], None]) -> None:
         self._servers = servers
         self._check = check
-        # Of the prices that were too high, the lowest.
+        # The lowest price that was too high.
         self._next = math.inf
         # The moves that were made, in any order -> at which price.
         self._seen: dict[frozenset[tuple[room_guest.Guest, str]], float] = {}

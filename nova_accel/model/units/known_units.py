@@ -295,7 +295,7 @@ class KnownUnits:
 
         The region that a bitstream is for is not looked up.
 
-        :param groups: of a profile, see :func:`link_division.off_fabric`
+        :param groups: of a profile
         :param most: of all hosts, where counting ends
         :param before: the groups of profiles with which as many servers start
             first as can be
@@ -325,6 +325,7 @@ class KnownUnits:
 
         :raises NotFound: a group is larger than all pools, free or not
         """
+        groups = link_division.off_fabric(groups)
         return host_fit.sort(link_division.divided(groups, self.largest).parts)
 
     def pools(self) -> dict[str, dict[str, known_pool.KnownPool]]:

@@ -55,3 +55,26 @@ class CommandTestCase(testtools.TestCase):
         made, parsed = self.parse(command, *arguments)
         columns, rows = made.take_action(parsed)
         return columns, [*rows]
+
+    def run_list(
+        self, command: type[Any], *arguments: str
+    ) -> tuple[int, tuple[str, ...], list[tuple[Any, ...]]]:
+        """The exit status, the columns and the rows of a list."""
+        made, parsed = self.parse(command, *arguments)
+        shown: list[Any] = [(), []]
+
+        def produce(
+            _parsed: argparse.Namespace,
+            columns: tuple[str, ...],
+            rows: list[tuple[Any, ...]],
+        ) -> int:
+            shown[:] = columns, [*rows]
+            return 0
+
+        made.produce_output = produce
+        return made.run(parsed), shown[0], shown[1]
+
+    @property
+    def said(self) -> str:
+        """The warnings of commands."""
+        return self.app.stderr.getvalue()

@@ -147,7 +147,18 @@ class SimulatedNova:
         self.asked: list[tuple[str, str]] = []
         self.most_moving = 0
         self.away = 0
-        self.answers: dict[str, dict[str, Any]] = {}
+        self.answers: dict[str, dict[str, Any]] = {
+            '/os-hypervisors/detail': {
+                'hypervisors': [
+                    {
+                        'id': f'id-{number}',
+                        'hypervisor_hostname': f'compute-{number}',
+                        'service': {'host': f'compute-{number}.service'},
+                    }
+                    for number in range(1, 5)
+                ]
+            }
+        }
         self.before_each: Callable[[Server, str], None] = (
             lambda _server, _action: None
         )

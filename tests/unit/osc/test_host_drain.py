@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import argparse
 from typing import Any
 
 import fixtures
@@ -38,25 +37,14 @@ class HostDrainTestCase(draining.DrainTestCase):
         self, *arguments: str
     ) -> tuple[int, dict[str, tuple[str, str, str]]]:
         """The exit status; server's name -> way, result, why."""
-        made, parsed = self.parse(host_drain.Drain, 'compute-1', *arguments)
-        rows: dict[str, tuple[str, str, str]] = {}
-
-        def produce(
-            _parsed: argparse.Namespace,
-            columns: tuple[str, ...],
-            found: list[tuple[str, ...]],
-        ) -> int:
-            self.assertEqual(host_drain.COLUMNS, columns)
-            for _uuid, name, _status, way, result, why in found:
-                rows[name] = way, result, why
-            return 0
-
-        made.produce_output = produce
-        return made.run(parsed), rows
-
-    @property
-    def said(self) -> str:
-        return self.app.stderr.getvalue()
+        status, columns, rows = self.run_list(
+            host_drain.Drain, 'compute-1', *arguments
+        )
+        self.assertEqual(host_drain.COLUMNS, columns)
+        return status, {
+            name: (way, result, why)
+            for _uuid, name, _status, way, result, why in rows
+        }
 
 
 class TestDrain(HostDrainTestCase):

@@ -11,7 +11,6 @@
 # under the License.
 
 
-import argparse
 import functools
 import pathlib
 import time
@@ -97,25 +96,11 @@ class RoomTestCase(base.CommandTestCase):
         self, command: type[Any], *arguments: str
     ) -> tuple[int, list[tuple[str, ...]]]:
         """The exit status; each server's name, from, to, way and result."""
-        made, parsed = self.parse(command, '--for', 'both', *arguments)
-        rows: list[tuple[str, ...]] = []
-
-        def produce(
-            _parsed: argparse.Namespace,
-            columns: tuple[str, ...],
-            found: list[tuple[str, ...]],
-        ) -> int:
-            self.assertEqual(room.COLUMNS, columns)
-            for _uuid, name, _status, source, target, way, result, _w in found:
-                rows.append((name, source, target, way, result))
-            return 0
-
-        made.produce_output = produce
-        return made.run(parsed), rows
-
-    @property
-    def said(self) -> str:
-        return self.app.stderr.getvalue()
+        status, columns, rows = self.run_list(
+            command, '--for', 'both', *arguments
+        )
+        self.assertEqual(room.COLUMNS, columns)
+        return status, [(row[1], *row[3:7]) for row in rows]
 
 
 class TestPlan(RoomTestCase):
@@ -282,6 +267,23 @@ class TestMake(RoomTestCase):
         self.assertEqual((0, []), self.type(room.Make))
         self.assertEqual(('s0', 'confirmResize'), self.nova.asked[-1])
         self.assertEqual(2, len(self.nova.asked))
+
+    def test_nova_is_away_after_a_move(self) -> None:
+        for number, name in enumerate(self.hosts):
+            self.boot(f's{number}', name, status='SHUTOFF')
+
+        def leave(_server: simulated_nova.Server, action: str) -> None:
+            self.nova.away = 3 if action == 'confirmResize' else 0
+
+        self.nova.before_each = leave
+        status, rows = self.type(room.Make)
+        self.assertEqual((0, 0), (status, self.nova.away))
+        self.assertEqual(['moved'], [row[-1] for row in rows])
+
+    def test_nova_is_away(self) -> None:
+        self.nova.away = 1
+        self.boot('a', 'compute-1')
+        self.assertRaises(exceptions.CommandError, self.type, room.Make)
 
     def test_a_migration_of_somebody_else(self) -> None:
         """It is not confirmed, and its server does not move."""

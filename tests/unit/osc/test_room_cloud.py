@@ -12,7 +12,6 @@
 
 from typing import Any
 
-import fixtures
 from osc_lib import exceptions
 from oslo_utils import uuidutils
 
@@ -325,7 +324,7 @@ class TestMoves(RoomCloudTestCase):
             moves.act(server.uuid, Way.LIVE)
             self.assertEqual(f'{target}.service', server.target)
 
-    def test_a_host_that_the_api_does_not_know(self) -> None:
+    def test_a_host_that_nova_does_not_know(self) -> None:
         server = self.boot('a', 'compute-1')
         error = self.assertRaises(
             exceptions.CommandError,
@@ -333,26 +332,6 @@ class TestMoves(RoomCloudTestCase):
             [self.move(server, 'no-such')],
         )
         self.assertIn('no-such', str(error))
-
-    def test_a_host_that_has_never_reported(self) -> None:
-        """The API knows it by the ARQs that it has, or does not list it."""
-        server = self.boot('a', 'compute-1')
-        for hosts in (
-            [{'hostname': 'compute-2', 'service_host': None}],
-            [],
-        ):
-            self.useFixture(
-                fixtures.MonkeyPatch(
-                    'nova_accel.osc.accelerator_calls.pages',
-                    lambda *_arguments, hosts=hosts: iter([hosts]),
-                )
-            )
-            error = self.assertRaises(
-                exceptions.CommandError,
-                self.cloud.moves,
-                [self.move(server, 'compute-2')],
-            )
-            self.assertIn('compute-2', str(error))
 
     def test_a_server_without_a_target(self) -> None:
         server = self.boot('a', 'compute-1')

@@ -361,7 +361,7 @@ class TestRun(MakingTestCase):
             [],
         )
         making, _left = self.run_making(cloud)
-        self.assertEqual([['a'], ['c']], cloud.steps)
+        self.assertEqual([['a'], ['c'], []], cloud.steps)
         self.assertEqual(3, len(cloud.asked))
         self.assertEqual(
             [('a', 'live', 'moved'), ('c', 'live', 'moved')],

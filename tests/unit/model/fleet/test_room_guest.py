@@ -15,7 +15,6 @@ from typing import Any
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import naming
 from nova_accel.model.fleet import room_guest
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import free_units
@@ -31,7 +30,6 @@ def arq(number: int = 0, **fields: Any) -> room_guest.HeldArq:
             'instance_uuid': 'server',
             'hostname': 'host',
             'role': 'active',
-            'profile_name': 'gold',
             'group_id': 0,
             'group': {'resources:CUSTOM_QAT': '1'},
             'rp_uuid': 'pool',
@@ -217,13 +215,6 @@ class TestGather(testtools.TestCase):
             other=0,
         )
         self.assertEqual('other', guest.uuid)
-
-    def test_gpus_that_no_fabric_may_give(self) -> None:
-        """As nova-scheduler asks for several that are not joined."""
-        group = {'resources:PGPU': '2'}
-        [guest] = gather(arq(1, group=group), arq(2, group=group))
-        [wanted] = guest.groups
-        self.assertEqual({naming.FABRIC_TRAIT}, wanted.forbidden)
 
 
 class TestGuest(testtools.TestCase):

@@ -19,6 +19,7 @@ from typing import Any
 import fixtures
 import testtools
 
+from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.units import host_fit
 from nova_accel.model.units import host_links
@@ -279,6 +280,25 @@ class TestReserve(KnownUnitsTestCase):
         for only, expected in (('one', True), ('two', False), ('no', True)):
             self.assertEqual(expected, self.promise('a', only=only))
         self.assertFalse(self.promise('a', without=['one']))
+
+    def test_parts_of_groups(self) -> None:
+        """A fabric gives no two GPUs that it does not join."""
+        self.apply(
+            two=[
+                deployable('two', 'g', free=2, resource_class='PGPU', total=2)
+            ]
+        )
+        [alone] = self.known.parts([group(resource_class='PGPU')])
+        self.assertEqual(frozenset(), alone.forbidden)
+        [several] = self.known.parts([group(2, resource_class='PGPU')])
+        self.assertEqual({naming.FABRIC_TRAIT}, several.forbidden)
+        self.assertEqual(
+            [2, 1],
+            [
+                each.resources['PGPU']
+                for each in self.known.parts([group(3, resource_class='PGPU')])
+            ],
+        )
 
     def test_servers_on_a_card(self) -> None:
         for (_card, name), amount in ((self.WHOLE, 1), (self.HALF, 2)):

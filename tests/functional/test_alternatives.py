@@ -12,6 +12,8 @@
 
 """A flavor names several device profiles, the best one first."""
 
+from nova.limit import utils as limit_utils
+from oslo_limit import fixture as limit_fixture
 import sqlalchemy as sa
 
 from functional import base
@@ -98,6 +100,55 @@ class TestAlternatives(moves.MoveTestCase):
         for reason in self.reasons(second):
             self.assertRegex(reason, '^not fpga: all 4 are in use; .')
         self.delete(second, *others)
+
+    def boot_second_best(self, flavor, why):
+        """A server that has vGPUs, for a reason that its ARQs tell."""
+        server = self.boot(flavor)
+        self.assert_has('vgpus', server)
+        for reason in self.reasons(server):
+            self.assertRegex(reason, why)
+        return server
+
+    def test_drained(self):
+        for each in self.accelerator.get('/devices?type=FPGA')['devices']:
+            self.accelerator.post(f'/devices/{each["uuid"]}/disable', None)
+        self.delete(
+            self.boot_second_best(self.flavor, '^not fpga: all 4 are disabled')
+        )
+
+    def test_an_unknown_trait(self):
+        self.create_profile(
+            'typo', [{**base.FPGA, 'trait:CUSTOM_NO_SUCH': 'required'}]
+        )
+        flavor = self.create_accel_flavor('typo,vgpus')
+        self.delete(
+            self.boot_second_best(flavor, '^not typo: .*CUSTOM_NO_SUCH')
+        )
+
+    def test_over_quota(self):
+        self.flags(driver=limit_utils.UNIFIED_LIMITS_DRIVER, group='quota')
+        self.useFixture(
+            limit_fixture.LimitFixture(
+                {
+                    'servers': 10,
+                    'class:VCPU': 10,
+                    'class:MEMORY_MB': 10240,
+                    'class:DISK_GB': 100,
+                    'class:FPGA': 1,
+                    'class:VGPU': 2,
+                },
+                {},
+            )
+        )
+        first = self.boot(self.flavor)
+        self.assert_has('fpga', first)
+        second = self.boot(self.flavor)
+        self.assert_has('vgpus', second)
+        refused = self.boot(self.flavor, expected_state='ERROR')
+        self.assertIn(
+            'device profile fpga: quota exceeded', refused['fault']['message']
+        )
+        self.delete(refused, second, first)
 
     def test_no_one_can_be_served(self):
         others = self.take_fpgas()

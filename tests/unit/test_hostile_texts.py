@@ -213,6 +213,8 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
                 'explain': lambda command: listed(command, profile),
                 'fleet_list': self._fleet_list,
                 'fleet_map': self._fleet_map,
+                # Only profiles that were named well are listed.
+                'fleet_room': printed(_SAID),
                 'host_forget': printed('compute-1'),
                 'host_list': listed,
                 'host_remove': printed('compute-1'),

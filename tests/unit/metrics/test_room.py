@@ -15,6 +15,8 @@ import fixtures
 import testtools
 
 from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.cmd import fleet
 from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
 from nova_accel.metrics import exposition
@@ -70,6 +72,28 @@ class ReadTest(testtools.TestCase):
         self.assertEqual(before, room.read(['both']))
         now.return_value += 300
         self.assertEqual([room.RoomNumbers('both', 1, 2)], room.read(['both']))
+
+    def rows(self, *profiles: str) -> list[tuple[str, int, int]]:
+        """The rows of ``nova-accel-manage fleet room``."""
+        command = fleet.Room(None, None)
+        parsed = command.get_parser('fleet room').parse_args([*profiles])
+        return [*command.take_action(parsed)[1]]
+
+    def test_the_command(self) -> None:
+        self.assertEqual([('both', 0, 1)], self.rows('both'))
+        error = self.assertRaises(
+            exceptions.NotFound, self.rows, 'both', 'no-such'
+        )
+        self.assertIn('no-such', str(error))
+        error = self.assertRaises(exceptions.InvalidRequest, self.rows)
+        self.assertIn('metrics_device_profiles', str(error))
+        conf.CONF.set_override(
+            'metrics_device_profiles', ['one'], 'nova_accel'
+        )
+        self.addCleanup(
+            conf.CONF.clear_override, 'metrics_device_profiles', 'nova_accel'
+        )
+        self.assertEqual([('one', 3, 3)], self.rows())
 
     def test_the_metric(self) -> None:
         self.assertNotIn(b'profile_servers', exposition.read())

@@ -92,6 +92,8 @@ class Audit(exit_status.Answering, printing.Lister):
     left, and 2 if that could not be found out.
     """
 
+    nothing = 'No accelerator is held for no one.'
+
     _left = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

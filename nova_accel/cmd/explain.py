@@ -64,6 +64,7 @@ def _rows(
                 yield (
                     number,
                     inventory.hostname,
+                    explaining.devices(inventory.device_addresses),
                     inventory.rp_uuid,
                     inventory.resource_class,
                     inventory.total,

@@ -82,6 +82,8 @@ class List(printing.Lister):
     host_silence_s.
     """
 
+    nothing = 'No host has reported devices.'
+
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:

@@ -97,9 +97,9 @@ def create(
         )
         if most and unbound + len(rows) > most:
             raise exceptions.NotAllowed(
-                f'{len(rows)} accelerator requests are wanted, but project '
-                f'{project_id} has {unbound} that are not bound, and may have '
-                f'{most}: delete those that no one needs'
+                f'project {project_id} has {unbound} of at most {most} '
+                f'unbound accelerator requests, and asks for {len(rows)} '
+                'more: delete those that no one needs'
             )
         arq_rows.insert(connection, rows)
     return [arq_rows.as_created(row) for row in rows]

@@ -49,6 +49,7 @@ def get_page(
     :param limit: the number of hosts
     :param after: the host before the first one
     :param hostname: the only host
+    :raises NotFound: this host has never reported
     :returns: the hosts that have such units, in the order of their names; and
         the units
     """
@@ -69,6 +70,8 @@ def get_page(
         names = list(
             connection.scalars(hosts.order_by(_HOSTS.c.hostname).limit(limit))
         )
+        if hostname is not None and not names:
+            host_rows.check_known(connection, [hostname])
         return names, _read(connection, wanted, _DEVICES.c.hostname.in_(names))
 
 
@@ -88,6 +91,7 @@ def _read(
             _DEPLOYABLES.c.resource_class,
             _DEPLOYABLES.c.traits,
             _DEPLOYABLES.c.device_uuid,
+            _DEVICES.c.address,
             host_rows.is_silent(CONF.nova_accel.host_silence_s),
             _DEVICES.c.link_sets,
             sa.func.coalesce(counted.c.amount, 0),
@@ -115,6 +119,7 @@ def _read(
             resource_class,
             frozenset(traits),
             device_uuid,
+            device_address,
             bool(is_silent),
             unit_state.Condition(True, *facts).reason() if amount else None,
             amount,
@@ -126,6 +131,7 @@ def _read(
             resource_class,
             traits,
             device_uuid,
+            device_address,
             is_silent,
             link_sets,
             amount,

@@ -139,6 +139,7 @@ def read_page(
     :param limit: the number of hosts
     :param after: the host before the first one
     :param hostname: the only host
+    :raises NotFound: nothing is known of this host
     """
     asked = _hosts(silence_s).add_columns(_AMOUNT)
     bound = []
@@ -158,16 +159,16 @@ def read_page(
             last = hosts[-1][0]
             bound.append(_ARQS.c.hostname <= last)
         names = [host[0] for host in hosts]
-        return FleetPage(
-            _ours(
-                connection,
-                hosts,
-                [_DEVICES.c.hostname.in_(names)],
-                bound,
-                [_FINDINGS.c.hostname.in_(names)],
-            ),
-            last,
+        ours = _ours(
+            connection,
+            hosts,
+            [_DEVICES.c.hostname.in_(names)],
+            bound,
+            [_FINDINGS.c.hostname.in_(names)],
         )
+        if hostname is not None and not hosts and not ours.unheld:
+            host_rows.check_known(connection, [hostname])
+        return FleetPage(ours, last)
 
 
 def _fitting(rows: Sequence[sa.Row[Any]]) -> list[tuple[Any, ...]]:

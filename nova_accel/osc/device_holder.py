@@ -59,6 +59,8 @@ class List(printing.Lister):
     A server that moves has units on two hosts, each with a role of its own.
     """
 
+    nothing = 'No server has any of these units.'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(

@@ -129,6 +129,7 @@ class Explain(explaining.Explain):
                 (
                     group['device_profile_group_id'],
                     provider['hostname'],
+                    explaining.devices(provider['device_addresses']),
                     provider['uuid'],
                     provider['resource_class'],
                     provider['total'],

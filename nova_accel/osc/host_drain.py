@@ -72,6 +72,8 @@ class Drain(printing.Lister):
     moves, and each is shown with how it would leave.
     """
 
+    nothing = 'No server has devices of this host.'
+
     _rows: list[host_emptying.ServerRow]
     _is_interrupted = False
     _is_plan = False
@@ -185,6 +187,8 @@ class Undrain(printing.Command):
 
 class ListDrains(printing.Lister):
     """List the hosts that are drained or will be, with the reason."""
+
+    nothing = 'No host is drained, and no drain is announced.'
 
     def take_action(
         self, parsed_args: argparse.Namespace

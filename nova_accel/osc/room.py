@@ -57,6 +57,8 @@ _Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 class _Room(printing.Lister):
     """A command for room. Its exit status is 1 if there is none."""
 
+    nothing = 'There is room already: no server has to move.'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
@@ -123,6 +125,7 @@ class _Room(printing.Lister):
     def _tell(self, plan: room_making.PlannedRoom) -> None:
         """Say why there is no plan, or how good it is."""
         if plan.moves is None:
+            self.nothing = 'No server moves.'
             self.warn(
                 'No moves of these servers make room.'
                 if plan.is_proven
@@ -138,7 +141,7 @@ class _Room(printing.Lister):
 class Plan(_Room):
     """Show the fewest moves of servers after which others find room.
 
-    Nothing moves. If there is room already, the list is empty.
+    Nothing moves. If there is room already, no server has to move.
     """
 
     _moves: tuple[room_making.PlannedMove, ...] | None

@@ -42,6 +42,8 @@ _NO_DRAIN = dict.fromkeys(('from', 'until', 'reason'))
 class Show(printing.Lister):
     """Show whether the accelerators of a server work."""
 
+    nothing = 'The server has no accelerators.'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         return _of_a_server(super().get_parser(prog_name))
 

@@ -29,11 +29,6 @@ class List(commands.List):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--host',
-            metavar='<hostname>',
-            help="show one host, by Nova's name of the hypervisor",
-        )
         commands.add_long(parser)
         return parser
 

@@ -53,8 +53,20 @@ def add_long(parser: argparse.ArgumentParser) -> None:
 class OfFleet(exit_status.Answering):
     """A command that reads the fleet."""
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--host',
+            metavar='<hostname>',
+            help="show one host, by Nova's name of the hypervisor",
+        )
+        return parser
+
     def answer(self, parsed_args: argparse.Namespace) -> int:
-        return self.run_on(self.read(parsed_args), parsed_args)
+        found = self.read(parsed_args)
+        if parsed_args.host is not None:
+            found = found.of_host(parsed_args.host)
+        return self.run_on(found, parsed_args)
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         """The fleet, by the program's own way."""
@@ -95,6 +107,11 @@ class List(OfFleet, printing.Lister):
         if parsed_args.json:
             self.print_json(columns.document(found))
         else:
+            self.nothing = (
+                'Nothing is wrong.'
+                if self.shows_findings(parsed_args)
+                else 'No host has reported devices.'
+            )
             printing.Lister.run(self, parsed_args)
         is_bad = self.shows_findings(parsed_args) and found.is_wrong
         return WRONG if is_bad else 0

@@ -15,13 +15,16 @@
 import argparse
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 
+from nova_accel import reason
 from nova_accel.model.profiles import extra_specs
 from nova_accel.overview import printing
 
 COLUMNS = (
     'Group',
     'Host',
+    'Devices',
     'Resource provider',
     'Class',
     'Total',
@@ -30,12 +33,23 @@ COLUMNS = (
 )
 
 #: The first column is text if there are several device profiles.
-Row = tuple[int | str, str, str, str, int, int, str]
+Row = tuple[int | str, str, str, str, str, int, int, str]
+
+#: How many addresses of the devices of one provider are shown.
+_ADDRESSES = 2
 
 
-def nothing(number: int, resource_classes: Iterable[str]) -> Row:
+def nothing(
+    number: int | str, resource_classes: Iterable[str], why: str = ''
+) -> Row:
     """The row of a group whose resource classes no host of a page has."""
-    return number, '', '', ', '.join(sorted(resource_classes)), 0, 0, ''
+    classes = ', '.join(sorted(resource_classes))
+    return number, '', '', '', classes, 0, 0, why
+
+
+def devices(addresses: Sequence[str]) -> str:
+    """The devices of a provider."""
+    return reason.some(addresses, _ADDRESSES)
 
 
 class OfProfile(printing.Lister):
@@ -99,13 +113,19 @@ class Explain(OfProfile):
         served: set[int | str] = set()
         classes: dict[int | str, str] = {}
         for page in self.pages(profile, hostname):
-            for row in sorted(page, key=lambda row: (*row[1:4], row[0])):
+            for row in sorted(
+                page, key=lambda row: (row[1], *row[3:5], row[0])
+            ):
                 if row[1]:
                     served.add(row[0])
                     yield row
                 else:
-                    classes[row[0]] = row[3]
-        host = 'no host' if hostname is None else f'no host {hostname}'
+                    classes[row[0]] = row[4]
+        reports = (
+            'no host reports'
+            if hostname is None
+            else f'host {hostname} does not report'
+        )
         for number, names in classes.items():
             if number not in served:
-                yield number, '', '', names, 0, 0, f'{host} reports {names}'
+                yield nothing(number, [names], f'{reports} {names}')

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
+import itertools
 import json
 from typing import Any
 
@@ -62,16 +63,24 @@ class Command(command.Command):
 class Lister(Command, lister.Lister):
     """A command that shows a table."""
 
+    #: What is printed for a person in place of a table without rows.
+    nothing = 'There is none.'
+
     def produce_output(
         self,
         parsed_args: argparse.Namespace,
         column_names: Sequence[str],
         data: Iterable[Sequence[Any]],
     ) -> int:
+        rows = (tuple(map(terminal_value, row)) for row in data)
+        first = next(rows, None)
+        if first is None and parsed_args.formatter == 'table':
+            self.print_line(self.nothing)
+            return 0
         status: int = super().produce_output(
             parsed_args,
             column_names,
-            (tuple(map(terminal_value, row)) for row in data),
+            itertools.chain([] if first is None else [first], rows),
         )
         return status
 

@@ -117,9 +117,8 @@ class TestCreateAndRead(ArqTestCase):
             exceptions.NotAllowed, client_arqs.create, 'two', base.PROJECT
         )
         self.assertEqual(
-            '2 accelerator requests are wanted, but project '
-            f'{base.PROJECT} has 2 that are not bound, and may have 3: delete '
-            'those that no one needs',
+            f'project {base.PROJECT} has 2 of at most 3 unbound accelerator '
+            'requests, and asks for 2 more: delete those that no one needs',
             str(error),
         )
         self.assertEqual(before, self.everything())

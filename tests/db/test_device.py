@@ -166,7 +166,7 @@ class TestSetStatus(DeviceTestCase):
         )
         self.assertTrue(
             str(error).endswith(
-                ' are wanted and 0 are free (1 disabled by an administrator)'
+                ' wanted, 0 free (1 disabled by an administrator)'
             ),
             str(error),
         )

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 import testscenarios
 
 from db import base
+from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import fleet
@@ -234,7 +235,13 @@ class TestPage(base.DatabaseTestCase):
         self.assertEqual({'a'}, {each.hostname for each in found.devices})
         self.assertEqual(2, len(found.units))
         self.assertEqual(['a'], [arq.hostname for arq in found.unheld])
-        self.assertEqual([], self.names(self.read(100, hostname='b')))
+        # It has never reported, and something is bound to it.
+        [lost] = self.read(100, hostname='c').ours.unheld
+        self.assertEqual('c', lost.hostname)
+        error = self.assertRaises(
+            exceptions.NotFound, self.read, 100, hostname='nowhere'
+        )
+        self.assertIn('Host nowhere not found', str(error))
 
     def test_a_page_is_bounded(self) -> None:
         names = self.names(self.read(3))

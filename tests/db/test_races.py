@@ -340,8 +340,8 @@ class TestCrowd(RaceTestCase):
             self.assertIn(
                 f'ARQ {arq["uuid"]} of instance {arq["instance_uuid"]} is '
                 'BindFailed: 1 CUSTOM_QAT of resource provider '
-                f'{self.provider} on host {self.host.hostname} are wanted '
-                'and 0 are free',
+                f'{self.provider} on host {self.host.hostname} wanted, '
+                '0 free',
                 log.output,
             )
 

@@ -31,9 +31,9 @@ _OTHERS = re.compile(
 #: A quote that a program makes of parts -> these parts.
 _JOINED = {
     '4 free without <trait>': ('free',),
-    '... are wanted and 0 are free (1 disabled by an administrator)': (
-        'are wanted and',
-        'are free',
+    '... wanted, 0 free (1 disabled by an administrator)': (
+        'wanted,',
+        'free',
         'by an administrator',
     ),
     '<address> (driver <name>) is published without ...': (

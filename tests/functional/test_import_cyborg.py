@@ -220,7 +220,7 @@ class TestImport(ImportCyborgTestCase):
         directory = self.useFixture(fixtures.TempDir()).path
         printed = self.run_step('--device-specs', directory)
         self.assertIn(
-            f'imported: 1 devices, {_FUNCTIONS} attach handles, 2 ARQs',
+            f'imported; devices: 1, attach handles: {_FUNCTIONS}, ARQs: 2',
             {each['result'] for each in printed['results']},
         )
         lines = printed['device_specs'][HOST]

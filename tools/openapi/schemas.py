@@ -237,6 +237,10 @@ _EXPLAINED = _fields(
                                 'hostname': _STRING,
                                 'resource_class': _STRING,
                                 'device_uuids': _UUIDS,
+                                'device_addresses': {
+                                    'type': 'array',
+                                    'items': _STRING,
+                                },
                                 'total': _INTEGER,
                                 'free': _INTEGER,
                                 'reasons': {

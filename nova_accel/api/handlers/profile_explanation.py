@@ -140,6 +140,7 @@ def _provider(candidate: explanation.Candidate) -> dict[str, Any]:
         'hostname': candidate.inventory.hostname,
         'resource_class': candidate.inventory.resource_class,
         'device_uuids': candidate.inventory.device_uuids,
+        'device_addresses': candidate.inventory.device_addresses,
         'total': candidate.inventory.total,
         'free': candidate.inventory.free,
         'reasons': candidate.reasons,

@@ -50,6 +50,8 @@ class ImportCyborg(exit_status.Answering, printing.Lister):
     is, and 2 if the step could not be done.
     """
 
+    nothing = 'There is nothing to do.'
+
     _results: tuple[steps.StepResult, ...] = ()
     _device_specs: Mapping[str, tuple[str, ...]] = {}
 

@@ -124,8 +124,8 @@ def _import_hosts(
             imports.add_host(each)
         yield StepResult(
             f'host {each.node.nodename}',
-            f'imported: {len(each.devices)} devices, {len(each.handles)} '
-            f'attach handles, {len(each.arqs)} ARQs',
+            f'imported; devices: {len(each.devices)}, attach handles: '
+            f'{len(each.handles)}, ARQs: {len(each.arqs)}',
         )
 
 

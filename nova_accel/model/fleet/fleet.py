@@ -22,6 +22,7 @@ from collections.abc import Mapping
 import dataclasses
 from typing import NamedTuple
 
+from nova_accel import exceptions
 from nova_accel.model import finding
 from nova_accel.model.fleet import finding_places
 from nova_accel.model.fleet import fleet_comparison
@@ -92,6 +93,31 @@ class Fleet(NamedTuple):
         return bool(self.compared) or not all(
             found.is_repaired for found in self.reported
         )
+
+    def of_host(self, hostname: str) -> 'Fleet':
+        """The part of one host.
+
+        :raises NotFound: nothing is known of it
+        """
+        of_host = self._replace(
+            hosts=tuple(each for each in self.hosts if each.name == hostname),
+            rows=tuple(
+                row for row in self.rows if row.device.hostname == hostname
+            ),
+            compared=_of_host(self.compared, hostname),
+            reported=_of_host(self.reported, hostname),
+        )
+        if not (of_host.hosts or of_host.compared):
+            raise exceptions.NotFound(
+                f'Host {hostname} not found: it has never reported its devices'
+            )
+        return of_host
+
+
+def _of_host(
+    findings: Iterable[finding.Finding], hostname: str
+) -> tuple[finding.Finding, ...]:
+    return tuple(each for each in findings if each.hostname == hostname)
 
 
 def join(

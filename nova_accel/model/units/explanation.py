@@ -52,6 +52,7 @@ class Inventory:
     units: Mapping[str | None, int]
     is_silent: bool = False
     link_sets: tuple[str, ...] = ()
+    device_addresses: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -151,11 +152,11 @@ def _too_few(
 ) -> Iterable[str]:
     wanted = group.resources[inventory.resource_class]
     if inventory.total < wanted:
-        yield f'{wanted} are wanted and it has {inventory.total}'
+        yield f'{wanted} wanted, and it has {inventory.total}'
     elif inventory.units.get(None, 0) < wanted:
         yield (
-            f'{wanted} are wanted and {inventory.units.get(None, 0)} are '
-            f'free ({_not_free(inventory.units)})'
+            f'{wanted} wanted, {inventory.units.get(None, 0)} free '
+            f'({_not_free(inventory.units)})'
         )
 
 
@@ -198,8 +199,8 @@ def _not_joined(
     free = max(in_sets.get((inventory.hostname, place), 0) for place in sets)
     if free < wanted:
         yield (
-            f'{wanted} are wanted and {free} are free in the set that joins '
-            f'{joined} by {group.link}'
+            f'{wanted} wanted, {free} free in the set that joins {joined} '
+            f'by {group.link}'
         )
 
 
@@ -218,6 +219,7 @@ class CheckedUnits:
     resource_class: str
     traits: frozenset[str]
     device_uuid: str
+    device_address: str
     is_silent: bool
     why_not_free: str | None
     amount: int
@@ -248,6 +250,7 @@ def inventories(units: Sequence[CheckedUnits]) -> list[Inventory]:
                 {why: amount for why, amount in amounts.items() if amount},
                 any(part.is_silent for part in parts),
                 parts[0].link_sets,
+                tuple(dict.fromkeys(part.device_address for part in parts)),
             )
         )
     return found

@@ -187,8 +187,8 @@ class HandleStock:
             if free < amount:
                 raise exceptions.AcceleratorsBusy(
                     f'{amount} {slot.resource_class} of resource provider '
-                    f'{slot.rp_uuid} on host {slot.hostname} are wanted and '
-                    f'{free} are free',
+                    f'{slot.rp_uuid} on host {slot.hostname} wanted, '
+                    f'{free} free',
                     self._why_no_more(slot),
                 )
 
@@ -249,8 +249,8 @@ class HandleStock:
             kind.units for kind in self._of_provider(ask.hostname, ask.rp_uuid)
         ]
         wanted = (
-            f'{len(ask.arqs)} units of resource provider {ask.rp_uuid} on '
-            f'host {ask.hostname} are wanted '
+            f'{len(ask.arqs)} of resource provider {ask.rp_uuid} on host '
+            f'{ask.hostname} wanted '
         )
         if nearness.excludes(group, pool, self._near):
             return exceptions.AcceleratorsBusy(

@@ -91,7 +91,7 @@ def why_none(
     others = {each.numa_node for each in free} - near
     return (
         f"on {_named(near)}, where the guest's cells are, and {amount} "
-        f'are free there; the others are on {_named(others)}. Let devices of '
+        f'free there; the others are on {_named(others)}. Let devices of '
         'all NUMA nodes share a pool ("pool": true in [nova_accel] '
         'device_spec), give the guest cells on all nodes (hw:numa_nodes), or '
         'let the device profile say accel:'

@@ -165,7 +165,7 @@ def find(
     most = max(each.total for each in suited)
     if most < wanted:
         return Shortage(
-            f'{wanted} at one place are wanted, and the largest has {most}: '
+            f'{wanted} wanted at one place, and the largest has {most}: '
             'make smaller groups of it',
             _without_a_trait(group, wanted, there),
         )

@@ -12,6 +12,7 @@
 
 import fixtures
 
+from nova_accel import exceptions
 from nova_accel.cmd import explain
 from nova_accel.db import device_profile
 from nova_accel.testing import reports
@@ -34,7 +35,7 @@ class TestRows(base.DriftTestCase):
         device_profile.create(
             'two', [{'resources:FPGA': '1'}, {'resources:FPGA': '2'}]
         )
-        cannot = '2 are wanted and it has 1'
+        cannot = '2 wanted, and it has 1'
         self.assertEqual(
             [
                 (group, 'compute-1', self.host.rp_uuid(0, region), why)
@@ -43,7 +44,7 @@ class TestRows(base.DriftTestCase):
                 )
                 for group, why in ((0, ''), (1, cannot))
             ],
-            [(*row[:3], row[-1]) for row in self.rows('two')],
+            [(*row[:2], row[3], row[-1]) for row in self.rows('two')],
         )
 
     def test_in_pages(self) -> None:
@@ -58,18 +59,21 @@ class TestRows(base.DriftTestCase):
 
     def test_one_host(self) -> None:
         reports.SimulatedHost('compute-2').report()
+        device_profile.create('gpu', [{'resources:PGPU': '1'}])
         self.assertEqual(
             ['compute-2'], [row[1] for row in self.rows('fpga', 'compute-2')]
         )
         self.assertEqual(
             [
-                (
-                    *(0, '', '', 'FPGA', 0, 0),
-                    'no host nowhere reports FPGA',
+                (0, '', '', '', 'PGPU', 0, 0, why)
+                for why in (
+                    'no host reports PGPU',
+                    'host compute-2 does not report PGPU',
                 )
             ],
-            self.rows('fpga', 'nowhere'),
+            [*self.rows('gpu'), *self.rows('gpu', 'compute-2')],
         )
+        self.assertRaises(exceptions.NotFound, self.rows, 'fpga', 'nowhere')
 
     def test_joined_groups(self) -> None:
         device_profile.create(

@@ -59,6 +59,7 @@ class TestExplain(base.CommandTestCase):
                     1,
                     '',
                     '',
+                    '',
                     'CUSTOM_FPAG',
                     0,
                     0,

@@ -53,6 +53,10 @@ class TestList(fleet.FleetTestCase):
         self.assertEqual({'compute-2'}, {row['Host'] for row in rows})
         self.assertIn('Device uuid', rows[0])
         self.assertEqual([], self.nova.asked)
+        for command in (topology.List, topology.Audit):
+            status, text = self.run_command(command, '--host', 'nowhere')
+            self.assertEqual(exit_status.UNKNOWN, status)
+            self.assertIn('Host nowhere not found', text)
 
     def test_json(self) -> None:
         self.nova.servers.clear()

@@ -55,6 +55,33 @@ class TestList(testtools.TestCase):
         status = command.run(command.get_parser('list').parse_args(arguments))
         return status, output.getvalue()
 
+    def test_no_answer_is_blank(self) -> None:
+        none = simulated_fleet.SimulatedFleet(0)
+        for is_audit, line in (
+            (True, 'Nothing is wrong.\n'),
+            (False, 'No host has reported devices.\n'),
+        ):
+            self.assertEqual(
+                (0, line), self.run_command(simulated=none, is_audit=is_audit)
+            )
+
+    def test_one_host(self) -> None:
+        wrong = simulated_fleet.SimulatedFleet(24)
+        held = next(unit for unit in wrong.units if unit.arq is not None)
+        assert held.arq is not None
+        assert held.arq.instance_uuid is not None
+        del wrong.servers[held.arq.instance_uuid]
+        hosts = {device.uuid: device.hostname for device in wrong.ours.devices}
+        for host in wrong.hosts:
+            status, text = self.run_command(
+                '--host', host.name, '-f', 'value', simulated=wrong
+            )
+            self.assertEqual(
+                host.name == hosts[held.device_uuid],
+                held.arq.instance_uuid in text,
+            )
+            self.assertEqual(int('leak' in text), status)
+
     def test_exit_status(self) -> None:
         self.assertEqual(0, self.run_command()[0])
         wrong = simulated_fleet.SimulatedFleet(24)

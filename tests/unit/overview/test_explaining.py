@@ -22,7 +22,7 @@ class _Explain(explaining.Explain):
     def pages(
         self, profile: str, hostname: str | None
     ) -> Iterator[Iterable[explaining.Row]]:
-        yield [(0, hostname or 'all', profile, 'FPGA', 2, 1, '')]
+        yield [(0, hostname or 'all', '', profile, 'FPGA', 2, 1, '')]
 
 
 class _Pages(explaining.Explain):
@@ -31,7 +31,7 @@ class _Pages(explaining.Explain):
     ) -> Iterator[Iterable[explaining.Row]]:
         for name in ('b', 'a'):
             yield [
-                (group, name, provider, 'FPGA', 1, 1, '')
+                (group, name, '', provider, 'FPGA', 1, 1, '')
                 for group in range(2)
                 for provider in ('y', 'x')
             ]
@@ -53,12 +53,12 @@ class TestExplain(testtools.TestCase):
 
     def test_all_hosts(self) -> None:
         self.assertEqual(
-            [(0, 'all', 'gold', 'FPGA', 2, 1, '')], self.explained('gold')
+            [(0, 'all', '', 'gold', 'FPGA', 2, 1, '')], self.explained('gold')
         )
 
     def test_one_host(self) -> None:
         self.assertEqual(
-            [(0, 'host', 'gold', 'FPGA', 2, 1, '')],
+            [(0, 'host', '', 'gold', 'FPGA', 2, 1, '')],
             self.explained('gold', '--host', 'host'),
         )
 
@@ -71,5 +71,8 @@ class TestExplain(testtools.TestCase):
                 for provider in ('x', 'y')
                 for group in range(2)
             ],
-            [(*row[1:3], row[0]) for row in self.explained('p', of=_Pages)],
+            [
+                (row[1], row[3], row[0])
+                for row in self.explained('p', of=_Pages)
+            ],
         )

@@ -65,6 +65,19 @@ class TestPrinting(testtools.TestCase):
             json.loads(self.run_command(command, '-f', 'json')),
         )
 
+    def test_no_answer_is_blank(self) -> None:
+        command = _Lister(self.app, None)
+        command.nothing = _HOSTILE
+        self.assertEqual(f'{_SHOWN}\n', self.run_command(command))
+
+    def test_a_program_reads_an_empty_list(self) -> None:
+        self.assertEqual(
+            [],
+            json.loads(
+                self.run_command(_Lister(self.app, None), '-f', 'json')
+            ),
+        )
+
     def test_fields(self) -> None:
         self.assertEqual(
             {'One': _SHOWN, 'Two': 2},

@@ -180,7 +180,7 @@ class TestRefusals(testtools.TestCase):
         if not suited:
             return [f'no {_CLASS} has']
         if max(amount for amount, _matter in suited) < wanted:
-            return [f'{wanted} at one place are wanted']
+            return [f'{wanted} wanted at one place']
         large = [pool for pool in suited if pool[0] >= wanted]
         if any(matter == 'free' for _amount, matter in large):
             return None

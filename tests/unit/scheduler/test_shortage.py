@@ -152,8 +152,8 @@ class TestExplain(testtools.TestCase):
         reason = self.reason(({'FPGA': 1},), ({'FPGA': 2}, 'CUSTOM_REGION1'))
         self.assertIn('device profile profile', reason)
         self.assertIn(
-            'device_profile_1 (FPGA=2, CUSTOM_REGION1): 2 at one place are '
-            'wanted, and the largest has 1',
+            'device_profile_1 (FPGA=2, CUSTOM_REGION1): 2 wanted at one '
+            'place, and the largest has 1',
             reason,
         )
         self.assertNotIn('device_profile_0', reason)
@@ -222,8 +222,8 @@ class TestExplain(testtools.TestCase):
         )
         error = self.assertRaises(exception.RequestFilterFailed, explain, spec)
         self.assertIn(
-            f'device profile nic: device_profile_0{port} (FPGA=2): 2 at one '
-            'place are wanted',
+            f'device profile nic: device_profile_0{port} (FPGA=2): 2 '
+            'wanted at one place',
             str(error),
         )
         spec.requested_resources[0].resources = {'FPGA': 1}

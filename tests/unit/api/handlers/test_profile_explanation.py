@@ -81,6 +81,7 @@ class ExplainTest(base.ApiTestCase):
                         'total': 2,
                         'free': 2,
                         'device_uuids': [base.DEVICE],
+                        'device_addresses': ['0000:0c:00.0'],
                         'reasons': [],
                     }
                 ],
@@ -101,7 +102,7 @@ class ExplainTest(base.ApiTestCase):
         cannot = [
             'missing traits: CUSTOM_A',
             'forbidden traits: CUSTOM_FAKE_DEVICE',
-            '3 are wanted and it has 2',
+            '3 wanted, and it has 2',
         ]
         self.assertEqual(
             [(here, [[]]), (here, [[]]), ([], [cannot]), ([], [])],
@@ -110,7 +111,7 @@ class ExplainTest(base.ApiTestCase):
         self.create_profile()
         self.bind(self.create_arq())
         self.assertEqual(
-            [(here, [[]]), ([], [['2 are wanted and 1 are free (1 in use)']])],
+            [(here, [[]]), ([], [['2 wanted, 1 free (1 in use)']])],
             self.explain()[:2],
         )
         self.ok('POST', f'/devices/{base.DEVICE}/disable')
@@ -119,7 +120,7 @@ class ExplainTest(base.ApiTestCase):
                 [],
                 [
                     [
-                        '1 are wanted and 0 are free (1 disabled by an '
+                        '1 wanted, 0 free (1 disabled by an '
                         'administrator, 1 in use)'
                     ]
                 ],
@@ -197,7 +198,15 @@ class PagesTest(base.ApiTestCase):
 
     def test_one_host(self) -> None:
         self.assertEqual([['compute-3']], self.pages('?hostname=compute-3'))
-        self.assertEqual([[]], self.pages('?hostname=nowhere'))
+        self.assertIn(
+            'Host nowhere not found',
+            self.refused(
+                404,
+                'GET',
+                '/device_profiles/gold/explain?hostname=nowhere',
+                version='2.4',
+            ),
+        )
 
     def test_a_page_ends_when_it_is_long(self) -> None:
         """It has one host at least, whatever that has."""

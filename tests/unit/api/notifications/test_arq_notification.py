@@ -226,7 +226,7 @@ class AdditionTest(ArqNotificationTestCase):
         self.assertEqual(409, answer.status_int)
         start, error = self.pop_payloads()
         self.assertIsNone(start['fault'])
-        self.assertIn('are wanted', str(error['fault']))
+        self.assertIn('wanted, ', str(error['fault']))
 
 
 class NativeTest(ArqNotificationTestCase):
@@ -393,7 +393,7 @@ class CompatTest(ArqNotificationTestCase):
             ],
         )
         self.assertIn(
-            '0 are free', sent[-1]['payload']['nova_object.data']['fault']
+            '0 free', sent[-1]['payload']['nova_object.data']['fault']
         )
 
     def test_a_refused_binding(self) -> None:

@@ -171,8 +171,8 @@ class TestSteps(move_base.MoveTestCase):
         self.assertEqual(
             [
                 'device profile fpga imported',
-                f'host {move_base.NODE} imported: 2 devices, 2 attach '
-                'handles, 2 ARQs',
+                f'host {move_base.NODE} imported; devices: 2, attach '
+                'handles: 2, ARQs: 2',
             ],
             self.output.getvalue().splitlines(),
         )

@@ -65,7 +65,7 @@ class TestImportAll(testtools.TestCase):
             ('device profile gpu', 'imported', True),
             (
                 'host compute-1.example',
-                'imported: 1 devices, 1 attach handles, 1 ARQs',
+                'imported; devices: 1, attach handles: 1, ARQs: 1',
                 True,
             ),
         ]

@@ -16,6 +16,7 @@ from typing import Any
 
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.model.devices import hardware
 from nova_accel.model.fleet import disagreement
 from nova_accel.model.fleet import fleet
@@ -51,6 +52,20 @@ class TestJoin(testtools.TestCase):
             for row in self.join().rows
             if row.unit is not None and row.unit.uuid == unit.uuid
         )
+
+    def test_of_one_host(self) -> None:
+        found = self.join()
+        parts = [found.of_host(host.name) for host in found.hosts]
+        self.assertGreater(len(parts), 1)
+        self.assertEqual(
+            list(found.rows), [row for part in parts for row in part.rows]
+        )
+        for host, part in zip(found.hosts, parts, strict=True):
+            self.assertEqual((host,), part.hosts)
+        error = self.assertRaises(
+            exceptions.NotFound, found.of_host, 'nowhere'
+        )
+        self.assertIn('Host nowhere not found', str(error))
 
     def test_what_excludes_a_unit(self) -> None:
         """What its card is now; also in what is sent."""

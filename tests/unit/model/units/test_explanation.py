@@ -34,6 +34,7 @@ def units(
             'resource_class': 'FPGA',
             'traits': frozenset({'CUSTOM_A'}),
             'device_uuid': 'device',
+            'device_address': '0000:82:00.0',
             'is_silent': False,
             'why_not_free': why,
             'amount': amount,
@@ -52,6 +53,7 @@ class TestInventories(testtools.TestCase):
                     1,
                     'in use',
                     device_uuid='other',
+                    device_address='0000:83:00.0',
                     traits=frozenset({'CUSTOM_B'}),
                 ),
             ]
@@ -71,6 +73,7 @@ class TestInventories(testtools.TestCase):
                 ),
                 ('device', 'other'),
                 {None: 3, 'in use': 3},
+                device_addresses=('0000:82:00.0', '0000:83:00.0'),
             ),
             pool,
         )
@@ -134,7 +137,7 @@ class TestExplain(testtools.TestCase):
                     'missing traits: CUSTOM_B, CUSTOM_C',
                     'forbidden traits: CUSTOM_A',
                     'its host does not report',
-                    '2 are wanted and it has 1',
+                    '2 wanted, and it has 1',
                 )
             ],
             self.reasons(group, units(is_silent=True)),
@@ -142,7 +145,7 @@ class TestExplain(testtools.TestCase):
 
     def test_none_is_free(self) -> None:
         self.assertEqual(
-            [('1 are wanted and 0 are free (1 in use)',)],
+            [('1 wanted, 0 free (1 in use)',)],
             self.reasons(
                 device_profile.Group({'FPGA': 1}), units(1, 'in use')
             ),
@@ -150,7 +153,7 @@ class TestExplain(testtools.TestCase):
 
     def test_units_that_are_not_free(self) -> None:
         self.assertEqual(
-            [('2 are wanted and 1 are free (3 in use, 1 faulty: hot)',)],
+            [('2 wanted, 1 free (3 in use, 1 faulty: hot)',)],
             self.reasons(
                 device_profile.Group({'FPGA': 2}),
                 units(),
@@ -191,9 +194,7 @@ class TestExplainLinks(testtools.TestCase):
         ]
 
     def test_a_whole_set(self) -> None:
-        broken = (
-            '4 are wanted and 3 are free in the set that joins 4 by nvlink'
-        )
+        broken = '4 wanted, 3 free in the set that joins 4 by nvlink'
         self.assertEqual(
             [(broken,), (broken,), (), ()], self.reasons(4, (1, 2, 2, 2))
         )
@@ -201,10 +202,7 @@ class TestExplainLinks(testtools.TestCase):
     def test_a_set_within_one_provider(self) -> None:
         self.assertEqual(
             [
-                (
-                    '2 are wanted and 1 are free in the set that joins 2 by '
-                    'nvlink',
-                ),
+                ('2 wanted, 1 free in the set that joins 2 by nvlink',),
                 (),
                 (),
                 (),
@@ -298,7 +296,7 @@ class TestManyJoined(testtools.TestCase):
             if free is None:
                 self.assertIn('no set that joins', told)
             elif free < joined:
-                self.assertIn(f'{joined} are wanted and {free} are', told)
+                self.assertIn(f'{joined} wanted, {free}', told)
             else:
                 self.assertNotIn('set', told)
 

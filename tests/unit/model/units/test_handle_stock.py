@@ -222,8 +222,8 @@ class TestAllot(testtools.TestCase):
             [ask(SLOTS[0], 'a'), ask(SLOTS[0], 'b')],
         )
         self.assertEqual(
-            '2 FPGA of resource provider rp-0 on host compute-1 are wanted '
-            'and 1 are free',
+            '2 FPGA of resource provider rp-0 on host compute-1 wanted, '
+            '1 free',
             str(error),
         )
 
@@ -239,8 +239,8 @@ class TestAllot(testtools.TestCase):
             exceptions.AcceleratorsBusy, found.allot, [ask(SLOTS[0], 'a')]
         )
         self.assertEqual(
-            '1 FPGA of resource provider rp-0 on host compute-1 are wanted '
-            'and 0 are free (2 being cleaned, 1 faulty: hot)',
+            '1 FPGA of resource provider rp-0 on host compute-1 wanted, '
+            '0 free (2 being cleaned, 1 faulty: hot)',
             str(error),
         )
 
@@ -314,8 +314,8 @@ class TestNearCells(testtools.TestCase):
             exceptions.AcceleratorsBusy, self.stock().allot, [wanted]
         )
         for part in (
-            '2 units of resource provider rp-0 on host compute-1 are wanted '
-            "on NUMA node 1, where the guest's cells are, and 1 are free "
+            '2 of resource provider rp-0 on host compute-1 wanted '
+            "on NUMA node 1, where the guest's cells are, and 1 free "
             'there; the others are on NUMA node 0 and an unknown NUMA node',
             '"pool": true',
             'accel:numa_affinity=preferred',
@@ -463,7 +463,7 @@ class TestSharedCards(testtools.TestCase):
             self.stock(['half 4'], {slot: ['excluded']}),
             'whole',
         )
-        self.assertIn('0 are free (1 excluded)', str(error))
+        self.assertIn('0 free (1 excluded)', str(error))
 
     def test_units_that_share_no_card(self):
         allotted = stock((SLOTS[0], kind(SLOTS[0], 1))).allot(

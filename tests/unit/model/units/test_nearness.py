@@ -72,7 +72,7 @@ class TestNearness(testtools.TestCase):
     def test_why_none(self):
         for pool, nodes, expected in (
             ([units(0)], {1, 2}, 'on NUMA node 1 and NUMA node 2, where'),
-            ([units(0)], {1}, '0 are free there; the others are on NUMA node'),
+            ([units(0)], {1}, '0 free there; the others are on NUMA node'),
             ([units(1)], {1}, 'the others are on no other.'),
             ([units(None)], {1}, 'the others are on an unknown NUMA node.'),
             ([units(0), units(3, 0)], {1}, 'are on NUMA node 0. Let'),

@@ -54,22 +54,21 @@ def check_addresses() -> upgradecheck.Result:
 
 
 def check_keys() -> upgradecheck.Result:
-    """Whether the keys of accelerators are spelt right."""
+    """Whether the extra specs for accelerators are right."""
     try:
         flavors = list(_flavors())
     except Exception as error:
         return _not_known(error)
     wrong = [
-        f'{flavor.name} ({key}, which is to be {right})'
+        f'{flavor.name} ({wrong})'
         for flavor in flavors
-        for key, right in flavor_advice.misspelt(flavor)
+        for wrong in flavor_advice.misspelt(flavor.extra_specs)
     ]
     if not wrong:
         return check_result.success()
     return check_result.warning(
-        'Nova ignores extra specs that are misspelt, so that servers get no '
-        f'accelerators. Rename those of these flavors: '
-        f'{check_result.named(wrong)}.'
+        'nova-scheduler refuses flavors whose extra specs for accelerators '
+        f'are wrong. Correct them: {check_result.named(wrong)}.'
     )
 
 

@@ -31,9 +31,11 @@ from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import extra_specs
+from nova_accel.model.profiles import flavor_advice
 from nova_accel.scheduler import alternatives
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import requested_profile
+from nova_accel.scheduler import scheduled_server
 from nova_accel.scheduler import set_group
 from nova_accel.scheduler import shortage
 from nova_accel.scheduler import traits
@@ -67,8 +69,10 @@ def merge_device_profile(
     other groups are kept away from our providers, with any flavor.
 
     :returns: whether there was anything to do
-    :raises RequestFilterFailed: the reason names the device profile
+    :raises RequestFilterFailed: the reason names the device profile, or the
+        flavor's extra spec that is wrong
     """
+    _check_keys(ctxt, request_spec)
     parts = ownership.flavor_parts(ownership.extra_specs(request_spec))
     is_exposed = _keep_away(ctxt, request_spec, parts)
     _choose(ctxt, request_spec)
@@ -78,6 +82,27 @@ def merge_device_profile(
     if has_sets and policy not in _GROUP_POLICIES:
         _set_group_policy(request_spec, parts, any(has_sets))
     return is_exposed or bool(served)
+
+
+def _check_keys(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> None:
+    """Refuse a flavor whose extra specs are nearly ours.
+
+    A server that got such a flavor before has no accelerators, and can move.
+
+    :raises RequestFilterFailed: the reason names the extra spec
+    """
+    specs = ownership.extra_specs(request_spec)
+    for wrong in flavor_advice.misspelt(specs):
+        server = scheduled_server.find(ctxt, request_spec)
+        if server is not None and server.flavor.extra_specs == specs:
+            return
+        raise exception.RequestFilterFailed(
+            reason=(
+                f'the flavor has {wrong}: ask an administrator to correct it'
+            )
+        )
 
 
 def _choose(

@@ -41,6 +41,11 @@ _NO_COMMANDS = frozenset({'openstack.cli.base', 'openstack.cli.extension'})
 _SEPARATORS = frozenset('|&;')
 
 
+#: How extra specs of flavors begin, and the microversion that checks them.
+_OUR_SPECS = ('nova_accel:', 'accel:device_profile')
+_CHECKED_SPECS = '2.86'
+
+
 class WrongCommandError(Exception):
     """The program would refuse the command."""
 
@@ -154,7 +159,16 @@ def _openstack(words: Sequence[str]) -> None:
     count = 0
     while count < len(words) and words[count].startswith('--'):
         count += 1 if '=' in words[count] else 2
-    _openstack_options().parse_args(list(words[:count]))
+    options = _openstack_options().parse_args(list(words[:count]))
+    if (
+        'flavor' in words
+        and any(word.startswith(_OUR_SPECS) for word in words)
+        and options.os_compute_api_version != _CHECKED_SPECS
+    ):
+        raise WrongCommandError(
+            f'without --os-compute-api-version {_CHECKED_SPECS} Nova takes an '
+            'extra spec that is misspelt'
+        )
     _of_cliff(words[count:], openstack_commands())
 
 

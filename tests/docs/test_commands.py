@@ -143,6 +143,16 @@ class ReadingTest(testtools.TestCase):
     def test_a_command_that_openstack_does_not_have(self) -> None:
         self._refused('openstack accelerator device paint <uuid>')
 
+    def test_an_extra_spec_that_nova_does_not_check(self) -> None:
+        for version in ('', '--os-compute-api-version 2.85 '):
+            self.assertIn(
+                '--os-compute-api-version 2.86',
+                self._refused(
+                    f'openstack {version}flavor set small '
+                    '--property nova_accel:device_profile=gold'
+                ),
+            )
+
     def test_an_option_before_the_command(self) -> None:
         self._refused('openstack --os-acelerator 2.3 accelerator device list')
 

@@ -47,6 +47,8 @@ _JOINED = {
     "consumer ... has something of Cyborg's providers ..., and no ARQ there": (
         "has something of Cyborg's providers ... and no ARQ there",
     ),
+    'the flavor has <key>, which is to be <key>: ask an administrator to '
+    'correct it': ('the flavor has', 'ask an administrator to correct it'),
     'device profile <name>: quota exceeded: class:<class>: limit ...': (
         'device profile <name>: quota exceeded:',
     ),

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from nova import utils
 from nova.tests.functional.api import client as api_client
 
 from functional import base
@@ -42,6 +43,18 @@ class TestScheduling(base.AcceleratorTestCase):
         self.create_profile('p', [{'resources:CUSTOM_FPAG': '1'}])
         self.assert_refused(
             self.create_accel_flavor('p'), ' p:', 'no host has CUSTOM_FPAG'
+        )
+
+    def test_a_misspelt_extra_spec(self):
+        """Nova takes it, from a client that asks for no check of it."""
+        with utils.temporary_mutation(self.admin_api, microversion='2.85'):
+            flavor = self._create_flavor(
+                extra_spec={'nova_accel:device-profile': 'p'}
+            )
+        self.assert_refused(
+            flavor,
+            'nova_accel:device-profile, which is to be '
+            'nova_accel:device_profile',
         )
 
     def test_both_extra_specs(self):

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
+import difflib
 import re
 from typing import NamedTuple
 
@@ -38,11 +39,24 @@ _REGISTERS_MIB = 256 << 10
 
 _RESOURCES = re.compile('resources(?:[a-zA-Z0-9_-]{1,64})?:(.+)')
 
-_OUR_KEYS = (
-    device_profile.FLAVOR_KEY,
-    device_profile.CYBORG_FLAVOR_KEY,
-    extra_specs.PCI_TOPOLOGY,
-)
+#: The parts of our keys, each with the key.
+_NAMES = {
+    key.partition(':')[2]: key
+    for key in (device_profile.FLAVOR_KEY, extra_specs.PCI_TOPOLOGY)
+}
+
+_OUR_KEYS = frozenset({*_NAMES.values(), device_profile.CYBORG_FLAVOR_KEY})
+
+_NAMESPACE = 'nova_accel'
+
+#: What people write for it.
+_NAMESPACES = (_NAMESPACE, 'nova_accelerator')
+
+#: The first letters of all keys that are looked at.
+_BEGINNINGS = frozenset({_NAMESPACE[:4], device_profile.CYBORG_FLAVOR_KEY[:4]})
+
+#: How alike two words are of which one is the other misspelt.
+_ALIKE = 0.9
 
 #: Groups of device profiles, as they are stored, by the profiles' names.
 Profiles = Mapping[str, Sequence[Mapping[str, str]]]
@@ -109,12 +123,44 @@ def _amount(
     return amount
 
 
-def misspelt(flavor: Flavor) -> Iterator[tuple[str, str]]:
-    """Keys with a hyphen in place of an underscore, and the right ones.
+def misspelt(specs: Mapping[str, str]) -> Iterator[str]:
+    """The extra specs that are nearly ours, and how each is to be.
 
-    Nova accepts extra specs that it does not know, and ignores them.
+    Nova accepts extra specs that it does not know, and ignores them: the
+    server would have no accelerators. A key that begins otherwise costs one
+    comparison.
     """
-    for key in sorted(flavor.extra_specs):
-        for ours in _OUR_KEYS:
-            if key != ours and key.replace('-', '_') == ours:
-                yield key, ours
+    suspects = [key for key in specs if key[:4].lower() in _BEGINNINGS]
+    for key in sorted(suspects):
+        value = specs[key]
+        if key == extra_specs.PCI_TOPOLOGY:
+            if value and value not in set(extra_specs.PciTopology):
+                yield (
+                    f'{key}={value:.64}, which can be '
+                    f'{" or ".join(extra_specs.PciTopology)}'
+                )
+        elif key not in _OUR_KEYS:
+            right = _meant(key)
+            if right is not None:
+                yield f'{key:.64}, which {right}'
+
+
+def _meant(key: str) -> str | None:
+    """How a key that is none of ours is to be, None if it is no one's near."""
+    namespace, _colon, name = key.lower().replace('-', '_').partition(':')
+    if namespace == 'accel':
+        found = difflib.get_close_matches(name, ['device_profile'], 1, _ALIKE)
+        return (
+            f'is to be {device_profile.CYBORG_FLAVOR_KEY}' if found else None
+        )
+    if not (
+        namespace.startswith(_NAMESPACE)
+        or difflib.get_close_matches(namespace, _NAMESPACES, 1, _ALIKE)
+    ):
+        return None
+    found = difflib.get_close_matches(
+        name or namespace.removeprefix(f'{_NAMESPACE}_'), _NAMES
+    )
+    if found:
+        return f'is to be {_NAMES[found[0]]}'
+    return f'is none of {", ".join(_NAMES.values())}'

@@ -31,17 +31,33 @@ class TestKey(
     scenarios = [
         _mistake(
             'a hyphen in our key',
-            'small (nova-accel:device_profile, which is to be '
-            'nova_accel:device_profile)',
-            'Rename those of these flavors',
+            'small (nova-accel:device_profile',
+            'which is to be nova_accel:device_profile',
             key='nova-accel:device_profile',
         ),
         _mistake(
             "a hyphen in Cyborg's key",
-            'small (accel:device-profile, which is to be '
-            'accel:device_profile)',
-            'Rename those of these flavors',
+            'small (accel:device-profile',
+            'which is to be accel:device_profile',
             key='accel:device-profile',
+        ),
+        _mistake(
+            'a letter too few',
+            'small (nova_acel:device_profile',
+            'which is to be nova_accel:device_profile',
+            key='nova_acel:device_profile',
+        ),
+        _mistake(
+            'a key that no one knows',
+            'small (nova_accel:count',
+            'which is none of nova_accel:device_profile',
+            key='nova_accel:count',
+        ),
+        _mistake(
+            'a value that no one knows',
+            'small (nova_accel:pci_topology=gold',
+            'which can be flat or host',
+            key='nova_accel:pci_topology',
         ),
     ]
 

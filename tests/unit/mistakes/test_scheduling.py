@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import fixtures
 from nova import context as nova_context
 from nova import exception
+from nova import objects
 import testscenarios
 
 from nova_accel.db import device_profile
@@ -56,6 +57,19 @@ class TestFault(testscenarios.WithScenarios, base.MistakeTestCase):
             'accel:device_profile',
             'it can have one of them',
             extra_specs={_KEY: 'gold', 'accel:device_profile': 'gold'},
+        ),
+        _mistake(
+            'a key with a hyphen',
+            'the flavor has nova_accel:device-profile, which is to be '
+            'nova_accel:device_profile',
+            'ask an administrator to correct it',
+            extra_specs={'nova_accel:device-profile': 'gold'},
+        ),
+        _mistake(
+            'a PCI tree that does not exist',
+            'the flavor has nova_accel:pci_topology=hots',
+            'which can be flat or host',
+            extra_specs={'nova_accel:pci_topology': 'hots'},
         ),
         _mistake(
             'two units that are apart',
@@ -118,6 +132,13 @@ class TestFault(testscenarios.WithScenarios, base.MistakeTestCase):
         self.useFixture(fixtures.FakeLogger())
         self.useFixture(database.Database())
         self.placement = self.useFixture(scheduling.Placement())
+        # The server is new.
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova.objects.InstanceMapping.get_by_instance_uuid',
+                return_value=objects.InstanceMapping(cell_mapping=None),
+            )
+        )
         root = self.placement.add_provider('compute-1', {'VCPU': 8})
         host = reports.SimulatedHost('compute-1', regions=(2,))
         host.report()

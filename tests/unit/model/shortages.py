@@ -167,7 +167,8 @@ def _too_few(cloud: Cloud) -> Shortage:
         cloud.add({None: cloud.random.randint(1, cloud.wanted - 2)})
     cloud.add({None: cloud.wanted - 1})
     return cloud.shortage(
-        f'{cloud.wanted} wanted at one place', f'the largest has {cloud.wanted - 1}'
+        f'{cloud.wanted} wanted at one place',
+        f'the largest has {cloud.wanted - 1}',
     )
 
 

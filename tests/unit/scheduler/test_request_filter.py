@@ -58,6 +58,56 @@ class RequestFilterTestCase(testtools.TestCase):
         )
 
 
+class TestKeys(RequestFilterTestCase):
+    """A flavor whose extra spec is nearly ours."""
+
+    SPECS = {'nova_accel:device-profile': 'profile'}
+
+    def of_server(self, extra_specs):
+        """Have the request be for a server with these extra specs."""
+        return self.useFixture(
+            fixtures.MockPatch(
+                'nova_accel.scheduler.scheduled_server.find',
+                return_value=None
+                if extra_specs is None
+                else objects.Instance(
+                    flavor=objects.Flavor(extra_specs=extra_specs)
+                ),
+            )
+        ).mock
+
+    def assert_refused(self):
+        error = self.assertRaises(
+            exception.RequestFilterFailed,
+            merge,
+            scheduling.request_spec(self.SPECS),
+        )
+        self.assertIn(
+            'the flavor has nova_accel:device-profile, which is to be '
+            'nova_accel:device_profile',
+            str(error),
+        )
+
+    def test_a_new_server(self):
+        self.of_server(None)
+        self.assert_refused()
+
+    def test_a_resize(self):
+        self.of_server({})
+        self.assert_refused()
+
+    def test_a_server_that_has_it_can_move(self):
+        self.of_server(self.SPECS)
+        self.assertFalse(merge(scheduling.request_spec(self.SPECS)))
+
+    def test_others_pay_nothing(self):
+        find = self.of_server(None)
+        self.assertFalse(
+            merge(scheduling.request_spec({'hw:cpu-policy': 'dedicated'}))
+        )
+        find.assert_not_called()
+
+
 class TestMerge(RequestFilterTestCase):
     def setUp(self):
         super().setUp()

@@ -123,32 +123,68 @@ class TestLacksAddresses(testtools.TestCase):
             )
 
 
+_IS_NONE = 'is none of nova_accel:device_profile, nova_accel:pci_topology'
+
+
 class TestMisspelt(testtools.TestCase):
-    def test_hyphens(self) -> None:
-        for key, right in (
+    def told(self, key: str, value: str = 'a') -> list[str]:
+        return list(flavor_advice.misspelt({key: value}))
+
+    def test_what_is_meant(self) -> None:
+        for key, meant in (
             ('nova-accel:device_profile', 'nova_accel:device_profile'),
             ('nova-accel:device-profile', 'nova_accel:device_profile'),
+            ('nova_accel:device-profile', 'nova_accel:device_profile'),
+            ('nova_accel:device_profiles', 'nova_accel:device_profile'),
+            ('nova_accel:profile', 'nova_accel:device_profile'),
+            ('nova_acel:device_profile', 'nova_accel:device_profile'),
+            ('nova_accell:device_profile', 'nova_accel:device_profile'),
+            ('nova_accelerator:device_profile', 'nova_accel:device_profile'),
+            ('novaaccel:device_profile', 'nova_accel:device_profile'),
+            ('Nova_Accel:Device_Profile', 'nova_accel:device_profile'),
+            ('nova_accel_device_profile', 'nova_accel:device_profile'),
             ('accel:device-profile', 'accel:device_profile'),
+            ('accel:device_profiles', 'accel:device_profile'),
+            ('Accel:device_profile', 'accel:device_profile'),
             ('nova_accel:pci-topology', 'nova_accel:pci_topology'),
+            ('nova_accel:topology', 'nova_accel:pci_topology'),
         ):
             self.assertEqual(
-                [(key, right)],
-                list(flavor_advice.misspelt(flavor(0, {key: 'a'}))),
+                [f'{key}, which is to be {meant}'], self.told(key)
             )
 
-    def test_other_keys(self) -> None:
+    def test_what_no_one_knows(self) -> None:
+        for key in ('nova_accel:count', 'nova_accel:', 'nova_accel'):
+            self.assertEqual([f'{key}, which {_IS_NONE}'], self.told(key))
+
+    def test_values(self) -> None:
+        for value in ('host', 'flat', ''):
+            self.assertEqual([], self.told('nova_accel:pci_topology', value))
         self.assertEqual(
-            [],
-            list(
-                flavor_advice.misspelt(
-                    flavor(
-                        0,
-                        {
-                            'nova_accel:device_profile': 'a',
-                            'accel:device_profile': 'a',
-                            'hw:cpu-policy': 'a',
-                        },
-                    )
-                )
-            ),
+            ['nova_accel:pci_topology=hots, which can be flat or host'],
+            self.told('nova_accel:pci_topology', 'hots'),
         )
+
+    def test_keys_of_others(self) -> None:
+        for key in (
+            'nova_accel:device_profile',
+            'accel:device_profile',
+            'accel:function_id',
+            'hw:cpu-policy',
+            'nova:device_profile',
+            'nova_cell:device_profile',
+            'nova_access:device_profile',
+            'accelerator:device_profile',
+            'resources:PGPU',
+            'no',
+            '',
+        ):
+            self.assertEqual([], self.told(key), key)
+
+    def test_a_text_is_bounded(self) -> None:
+        for key, value in (
+            (f'nova_accel:{"x" * 244}', 'a'),
+            ('nova_accel:pci_topology', 'x' * 255),
+        ):
+            [text] = self.told(key, value)
+            self.assertLess(len(text), 160)

@@ -55,7 +55,9 @@ def list_opts() -> dict[str, list[cfg.Opt]]:
         ks_loading.get_session_conf_options()
         + ks_loading.get_auth_common_conf_options()
         + ks_loading.get_auth_plugin_conf_options('v3password')
+        + ks_loading.get_auth_plugin_conf_options('v3applicationcredential')
         + confutils.get_ksa_adapter_opts(SERVICE_TYPE)
     )
     cfg.set_defaults(options, **_DEFAULTS)
-    return {GROUP.name: options}
+    # The two kinds of credentials have most options in common.
+    return {GROUP.name: [*{each.dest: each for each in options}.values()]}

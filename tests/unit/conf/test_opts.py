@@ -35,6 +35,11 @@ class TestListOpts(testtools.TestCase):
         ):
             self.assertIn(group, groups)
 
+    def test_each_option_once(self) -> None:
+        for group, options in opts.list_opts():
+            names = [option.dest for option in options]
+            self.assertEqual(sorted(set(names)), sorted(names), group)
+
     def test_what_is_listed_is_registered(self) -> None:
         for group, options in opts.list_opts():
             # What keystoneauth loads depends on auth_type.

@@ -196,6 +196,40 @@ def get_traits(resource_classes: Collection[str]) -> dict[str, set[str]]:
 
 
 @engine.retried
+def get_class_sets(resource_classes: Collection[str]) -> set[frozenset[str]]:
+    """Which of the resource classes providers have, each set once."""
+    query = (
+        sa.select(_DEPLOYABLES.c.rp_uuid, _DEPLOYABLES.c.resource_class)
+        .where(_DEPLOYABLES.c.resource_class.in_(list(resource_classes)))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    with engine.reader() as connection:
+        for rp_uuid, resource_class in connection.execute(query):
+            found.setdefault(rp_uuid, set()).add(resource_class)
+    return set(map(frozenset, found.values()))
+
+
+@engine.retried
+def get_link_sets(resource_classes: Collection[str]) -> set[str]:
+    """The sets of joined devices that have units of these classes."""
+    # As a text, since few of them differ.
+    link_sets = sa.type_coerce(_DEVICES.c.link_sets, sa.Text)
+    query = (
+        sa.select(link_sets)
+        .select_from(_DEPLOYABLES.join(_DEVICES))
+        .where(_DEPLOYABLES.c.resource_class.in_(list(resource_classes)))
+        .distinct()
+    )
+    with engine.reader() as connection:
+        return {
+            place
+            for text in connection.scalars(query)
+            for place in json.loads(text)
+        }
+
+
+@engine.retried
 def get_hosts_of_regions() -> list[RegionHostRow]:
     """The hosts that can program, sorted by their names."""
     has_region = sa.exists().where(

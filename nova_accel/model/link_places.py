@@ -20,6 +20,7 @@ nova-scheduler knows what a host can join without asking Placement::
     pcie_9f86d081884c7d65 nvlink=2 pcie=2-3
 """
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import functools
 import re
@@ -70,6 +71,18 @@ def joins(place: str) -> frozenset[Join]:
                 )
             )
     return frozenset(found)
+
+
+def sizes(kind: str, places: Iterable[str]) -> list[int]:
+    """The numbers of devices that some of the places can join, sorted."""
+    return sorted(
+        {
+            size
+            for place in places
+            for of_kind, size in joins(place)
+            if of_kind == kind
+        }
+    )
 
 
 def of_places(places: tuple[str, ...]) -> frozenset[Join]:

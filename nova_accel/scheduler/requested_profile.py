@@ -28,7 +28,9 @@ from nova_accel.db.sql import time_limits
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import link_shortage
 from nova_accel.scheduler import bitstream_region
+from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import profile_groups
 from nova_accel.scheduler import traits
 
@@ -121,6 +123,7 @@ def _check_sets(asked: profile_groups.Asked, known: frozenset[str]) -> None:
             each.group for each in asked.groups if each.requester_id in members
         ]
         [link] = {group.link for group in groups if group.link}
-        raise exceptions.NotFound(
-            f'no host has {link_division.describe(link, groups)}'
-        )
+        words = f'no host has {link_division.describe(link, groups)}'
+        stock = known_stock.current()
+        why = stock and link_shortage.find(groups, stock.links())
+        raise exceptions.NotFound(f'{words}: {why}' if why else words)

@@ -14,6 +14,7 @@ import datetime
 from typing import Any
 
 from oslo_utils import uuidutils
+import sqlalchemy as sa
 import testscenarios
 
 from db import base
@@ -21,6 +22,7 @@ from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import host_arqs
+from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import host_contract
 from nova_accel.testing import database
@@ -187,6 +189,39 @@ class TestGetTraits(DeployableTestCase):
         self.assertEqual({'FPGA'}, {*found} - {'CUSTOM_QAT'})
         self.assertLessEqual({'CUSTOM_REGION0'}, found['FPGA'])
         self.assertEqual({}, deployable.get_traits([]))
+
+
+class TestGetClassSets(DeployableTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_of_each_provider(self) -> None:
+        reports.SimulatedHost('compute-2', regions=(1,)).report()
+        self.assertEqual(
+            {frozenset({'FPGA'})},
+            deployable.get_class_sets(['FPGA', 'CUSTOM_QAT', 'VGPU'])
+            - {frozenset({'CUSTOM_QAT'})},
+        )
+        self.assertEqual(set(), deployable.get_class_sets(['PGPU']))
+
+
+class TestGetLinkSets(DeployableTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_of_these_classes(self) -> None:
+        self.assertEqual(set(), deployable.get_link_sets(['FPGA']))
+        places = [['numa0 numa=2-8', 'board nvlink=2'], ['numa1 numa=2-8']]
+        with engine.writer() as connection:
+            devices = connection.scalars(sa.select(schema.DEVICES.c.uuid))
+            for uuid, of_device in zip(devices.all(), places, strict=False):
+                connection.execute(
+                    sa.update(schema.DEVICES)
+                    .where(schema.DEVICES.c.uuid == uuid)
+                    .values(link_sets=of_device)
+                )
+        found = deployable.get_link_sets(['FPGA'])
+        self.assertLess(set(), found)
+        self.assertLessEqual(found, {*places[0], *places[1]})
+        self.assertEqual(set(), deployable.get_link_sets(['PGPU']))
 
 
 class TestGetHostsOfRegions(DeployableTestCase):

@@ -34,6 +34,7 @@ from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model.profiles import device_profile as device_profile_model
 from nova_accel.model.profiles import profile_advice
+from nova_accel.model.units import link_shortage
 
 LOG = logging.getLogger(__name__)
 
@@ -148,12 +149,22 @@ def find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
 
 
 def _doubts(raw: Sequence[Mapping[str, str]]) -> list[str]:
-    """The parts of the groups that may be mistakes."""
+    """The parts of the groups that may be mistakes.
+
+    :raises Conflict: one is a mistake
+    """
     groups = device_profile_model.parse_groups(raw)
-    reported = deployable_db.get_traits(
-        {name for group in groups for name in group.resources}
-    )
-    return list(profile_advice.doubts(groups, reported))
+    classes = {name for group in groups for name in group.resources}
+    if any(len(group.resources) > 1 for group in groups):
+        profile_advice.check_classes(
+            groups, deployable_db.get_class_sets(classes)
+        )
+    found = [*profile_advice.doubts(groups, deployable_db.get_traits(classes))]
+    if any(group.link for group in groups):
+        found += link_shortage.doubts(
+            groups, deployable_db.get_link_sets(classes)
+        )
+    return found
 
 
 def _stored(

@@ -181,11 +181,16 @@ def checked_groups(
     Values become texts, and blanks around the name in a key are removed. A
     group that names a shape gets the resource class of the shape.
 
-    :raises InvalidDeviceProfile: a key occurs twice, or a key or value is
-        wrong; the text names it
+    :raises InvalidDeviceProfile: a key occurs twice, a key or value is wrong,
+        or no accelerator could ever serve a group; the text names it
     """
     groups = [_normalized_group(group) for group in raw]
-    parse_groups(groups)
+    for number, group in enumerate(parse_groups(groups)):
+        if naming.OWNERSHIP_TRAIT in group.forbidden:
+            raise exceptions.InvalidDeviceProfile(
+                f'group {number} forbids {naming.OWNERSHIP_TRAIT}, which '
+                'every accelerator has: leave this key out'
+            )
     return groups
 
 

@@ -10,18 +10,38 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Parts of a well-formed device profile that may be mistakes."""
+"""Parts of a well-formed device profile that are mistakes, or may be."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 
 #: The traits that all our providers have; hosts do not report them.
 _OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
+
+
+def check_classes(
+    groups: Sequence[device_profile.Group],
+    together: Collection[frozenset[str]],
+) -> None:
+    """Refuse a group whose classes hosts report, but no provider together.
+
+    :param together: the resource classes of each provider
+    :raises Conflict: the text names the group
+    """
+    known = frozenset[str]().union(*together)
+    for number, group in enumerate(groups):
+        classes = group.resources.keys()
+        if classes <= known and not any(classes <= each for each in together):
+            raise exceptions.Conflict(
+                f'group {number} asks for {" and ".join(sorted(classes))}, '
+                'and no device has them together: make one group for each'
+            )
 
 
 def doubts(

@@ -15,6 +15,7 @@
 As in :mod:`nova_accel.model.units.shortage_reason`, tenants read the text.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -33,6 +34,24 @@ class _Of(NamedTuple):
 
     total: int
     free: int
+
+
+def doubts(
+    groups: Sequence[device_profile.Group], places: Collection[str]
+) -> Iterator[str]:
+    """Sets that no host has: no server gets devices that are joined so.
+
+    :param places: all sets of joined devices that hosts have
+    """
+    for link, joined in link_division.by_link(groups).items():
+        size = link_division.amount(joined.values())
+        sizes = link_places.sizes(link, places)
+        if size not in sizes:
+            there = f'sets of {_listed(sizes)}' if sizes else 'no such sets'
+            yield (
+                f'no host has {link_division.describe(link, joined.values())}'
+                f', as {_groups(joined)}: hosts have {there}'
+            )
 
 
 def find(
@@ -87,18 +106,15 @@ def _all(
 
 def _sizes(link: str, hosts: Iterable[host_links.HostLinks]) -> list[int]:
     """The numbers of devices that some set can join."""
-    return sorted(
+    return link_places.sizes(
+        link,
         {
-            size
-            for places in {
-                each.sets
-                for host in hosts
-                for units in host.pools.values()
-                for each in units
-            }
-            for kind, size in link_places.of_places(places)
-            if kind == link
-        }
+            place
+            for host in hosts
+            for units in host.pools.values()
+            for each in units
+            for place in each.sets
+        },
     )
 
 
@@ -167,6 +183,15 @@ def _nearest(
         for host in hosts
     )
     return f'{most} free on one host, not joined' if most else None
+
+
+def _groups(numbers: Collection[int]) -> str:
+    listed = _listed(sorted(numbers))
+    return (
+        f'group {listed} asks for'
+        if len(numbers) == 1
+        else f'groups {listed} ask for'
+    )
 
 
 def _listed(sizes: Sequence[int]) -> str:

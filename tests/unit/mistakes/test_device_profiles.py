@@ -16,6 +16,7 @@ from typing import Any
 
 import testscenarios
 
+from nova_accel.testing import reports
 from unit.api import base as api_base
 from unit.mistakes import base
 
@@ -92,6 +93,17 @@ class TestRefused(
             groups=[{'trait:CUSTOM_A100': 'required'}],
         ),
         _mistake(
+            'our own trait is forbidden',
+            'group 0 forbids CUSTOM_NOVA_ACCEL',
+            'leave this key out',
+            groups=[
+                {
+                    'resources:FPGA': '1',
+                    'trait:CUSTOM_NOVA_ACCEL': 'forbidden',
+                }
+            ],
+        ),
+        _mistake(
             'a name with a blank',
             "'my gold'",
             'must be of the form ^[a-zA-Z0-9-_]+$',
@@ -136,6 +148,12 @@ class TestDoubtful(
             'is it misspelt?',
             group={'resources:CUSTOM_QTA': '1'},
         ),
+        _mistake(
+            'a set that no host has',
+            'no host has FPGA=3 joined by NVLink, as group 0 asks for',
+            'hosts have no such sets',
+            group={'resources:FPGA': '3', 'accel:link': 'nvlink'},
+        ),
     ]
 
     def test_it_is_warned_of(self) -> None:
@@ -164,3 +182,21 @@ class TestDoubtful(
             self.assertRegex(warning, '^299 nova_accel ".*"$')
             self.assert_told(warning)
         self.assert_told(self.log.output)
+
+
+class TestApart(api_base.ApiTestCase, base.MistakeTestCase):
+    """One group asks for the devices of two hosts."""
+
+    culprit = 'group 0 asks for CUSTOM_QAT and FPGA'
+    cure = 'make one group for each'
+
+    def test_it_is_told(self) -> None:
+        reports.SimulatedHost('compute-2', (), functions=1).report()
+        group = {'resources:FPGA': '1', 'resources:CUSTOM_QAT': '1'}
+        profile = [{'name': 'both', 'groups': [group]}]
+        self.ok('POST', '/device_profiles', profile, version='2.4')
+        self.report_host()
+        profile[0]['name'] = 'late'
+        self.assert_told(
+            self.refused(409, 'POST', '/device_profiles', profile)
+        )

@@ -68,6 +68,12 @@ class TestLinkPlaces(testtools.TestCase):
         ):
             self.assertEqual(frozenset(), link_places.joins(text), text)
 
+    def test_sizes(self):
+        places = ['numa_0 numa=2-3', 'pair nvlink=2', 'board nvlink=8 numa=4']
+        self.assertEqual([2, 8], link_places.sizes('nvlink', places))
+        self.assertEqual([2, 3, 4], link_places.sizes('numa', places))
+        self.assertEqual([], link_places.sizes('pcie', places))
+
     def test_of_places(self):
         self.assertEqual(
             {('numa', 2), ('numa', 3), ('nvlink', 2)},

@@ -491,8 +491,18 @@ class TestLinks(testtools.TestCase):
 
     def test_a_size_that_nothing_joins(self):
         for amount, link, told in (
-            (3, 'nvlink', 'PGPU=3 joined by NVLink'),
-            (8, 'numa', 'PGPU=8 joined by one NUMA node'),
+            (
+                3,
+                'nvlink',
+                'PGPU=3 joined by NVLink: no set of a host joins 3, nearest: '
+                'sets of 2, 4, 8',
+            ),
+            (
+                8,
+                'numa',
+                'PGPU=8 joined by one NUMA node: no set of a host joins 8, '
+                'nearest: sets of 2, 3, 4',
+            ),
         ):
             spec = self.asked(amount, link, name=link)
             error = self.assertRaises(

@@ -12,11 +12,40 @@
 
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import profile_advice
 
 _REPORTED = {'FPGA': {'CUSTOM_A', 'CUSTOM_B'}, 'VGPU': {'CUSTOM_V'}}
+
+
+class TestCheckClasses(testtools.TestCase):
+    def check(self, *classes: str) -> None:
+        profile_advice.check_classes(
+            [
+                device_profile.Group({'FPGA': 1}),
+                device_profile.Group(dict.fromkeys(classes, 1)),
+            ],
+            {frozenset({'FPGA', 'VGPU'}), frozenset({'PGPU'})},
+        )
+
+    def test_together(self) -> None:
+        self.check('FPGA', 'VGPU')
+        self.check('PGPU')
+
+    def test_what_no_one_reports_may_come(self) -> None:
+        self.check('FPGA', 'CUSTOM_NIC')
+
+    def test_apart(self) -> None:
+        error = self.assertRaises(
+            exceptions.Conflict, self.check, 'PGPU', 'FPGA'
+        )
+        self.assertEqual(
+            'group 1 asks for FPGA and PGPU, and no device has them together: '
+            'make one group for each',
+            str(error),
+        )
 
 
 class TestDoubts(testtools.TestCase):

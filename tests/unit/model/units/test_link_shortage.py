@@ -29,6 +29,34 @@ def parts(*amounts, link='nvlink', **kwargs):
     ]
 
 
+class TestDoubts(testtools.TestCase):
+    def doubts(self, *groups):
+        return list(
+            link_shortage.doubts(groups, ['board nvlink=8', 'pair nvlink=2'])
+        )
+
+    def test_sizes_that_hosts_have(self):
+        self.assertEqual([], self.doubts(*parts(2)))
+        self.assertEqual([], self.doubts(*parts(4, 4)))
+        self.assertEqual([], self.doubts(*parts(3, link=None)))
+
+    def test_sizes_that_no_host_has(self):
+        self.assertEqual(
+            [
+                'no host has PGPU=3 joined by NVLink, as groups 0, 1 ask for: '
+                'hosts have sets of 2, 8'
+            ],
+            self.doubts(*parts(1, 2)),
+        )
+        self.assertEqual(
+            [
+                'no host has PGPU=2 joined by one PCIe switch, as group 0 '
+                'asks for: hosts have no such sets'
+            ],
+            self.doubts(*parts(2, link='pcie')),
+        )
+
+
 class TestFind(testtools.TestCase):
     def found(self, groups, *used):
         """The text, on hosts with a board each of which these are used."""

@@ -62,8 +62,11 @@ class ControlPlane:
 
     :cvar PORT: the port of all services; 0 takes a free port
     :cvar DATABASE: the accelerator API's kind of database
+    :cvar CLIENT_MICROVERSION: the one of that API in ``clouds.yaml``; None for
+        the client's own, 2.0
     :ivar url: of nova-api; ``url/identity`` is Keystone
     :ivar state_path: Nova's directory, with ``nova.conf``
+    :ivar sections: the sections of ``nova.conf``
     :ivar api: Nova's test client as the user demo, ``admin_api`` as admin
     :ivar accelerator: the accelerator API as admin, ``demo_accelerator`` as
         demo
@@ -71,6 +74,7 @@ class ControlPlane:
 
     PORT = 0
     DATABASE = 'sqlite'
+    CLIENT_MICROVERSION: str | None = '2.3'
     microversion = 'latest'
 
     # The test case that it is mixed into has these.
@@ -119,15 +123,13 @@ class ControlPlane:
 
     def _setup_configuration(self) -> None:
         self.nova_conf = self.state_path / 'nova.conf'
-        nova_conf.write(
-            self.nova_conf,
-            nova_conf.sections(
-                self.auth_url,
-                self.nova,
-                str(self.state_path),
-                CONF.filter_scheduler.enabled_filters,
-            ),
+        self.sections = nova_conf.sections(
+            self.auth_url,
+            self.nova,
+            str(self.state_path),
+            CONF.filter_scheduler.enabled_filters,
         )
+        nova_conf.write(self.nova_conf, self.sections)
         # This keeps the overrides and defaults that Nova's fixtures have set.
         CONF(
             [],
@@ -176,11 +178,15 @@ class ControlPlane:
         return path
 
     def _cloud_entry(self, user: keystone_stub.User) -> dict[str, object]:
+        version = self.CLIENT_MICROVERSION
         return {
             'region_name': keystone_stub.REGION,
             'identity_api_version': 3,
-            # By default the client asks for 2.0.
-            'accelerator_default_microversion': '2.3',
+            **(
+                {}
+                if version is None
+                else {'accelerator_default_microversion': version}
+            ),
             'auth': {
                 'auth_url': self.auth_url,
                 'username': user.name,

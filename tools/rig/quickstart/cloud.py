@@ -12,9 +12,11 @@
 
 """The cloud of the quickstart."""
 
+import logging
 import signal
 
 from rig.loopback import cloud
+from rig.quickstart import kept_cloud
 from rig.quickstart import report as quickstart_report
 
 IMAGE_NAME = 'guest'
@@ -24,18 +26,22 @@ HOST = 'compute1'
 
 _KEPT = """
 The cloud stays up at {url}; interrupt this to end it. Keystone and Glance are
-stubs on loopback; networks and volumes do not exist. In another terminal,
-with python-openstackclient and python-cyborgclient installed:
+stubs on loopback; networks and volumes do not exist. The log of all services
+is {log}.
 
-  export OS_CLIENT_CONFIG_FILE={path} OS_CLOUD=demo
+In another terminal, with the extra "client" of nova_accel installed:
+
+  export OS_CLIENT_CONFIG_FILE={clouds} OS_CLOUD=demo
   openstack server create --image {image} --flavor {flavor} --nic none \
 --wait my-server
-  openstack --os-cloud admin accelerator device profile list
-  openstack --os-cloud admin accelerator arq list
+  openstack accelerator server show my-server
+  openstack --os-cloud admin accelerator topology list
+  openstack --os-cloud admin resource provider list
 
-{path}:
+In this checkout:
 
-{content}"""
+  .venv/bin/nova-accel-manage --config-file {configuration} fleet list
+"""
 
 
 class QuickstartCloud(cloud.Cloud):
@@ -45,6 +51,8 @@ class QuickstartCloud(cloud.Cloud):
     """
 
     CAST_AS_CALL = False
+    # Commands answer as in a cloud that nobody has prepared for them.
+    CLIENT_MICROVERSION = None
 
     def __init__(self, port: int) -> None:
         super().__init__()
@@ -72,14 +80,23 @@ class QuickstartCloud(cloud.Cloud):
 
         :raises KeyboardInterrupt: when the user ends it
         """
-        path = self.write_clouds(self.demo, self.admin)
+        log = self.state_path / 'nova.log'
+        logging.getLogger().addHandler(logging.FileHandler(log))
+        self.keystone.register(
+            'placement',
+            'placement',
+            self.server.mount(
+                '/placement', kept_cloud.placement(self.placement_fixture)
+            ),
+        )
         report.text(
             _KEPT.format(
                 url=self.url,
-                path=path,
+                log=log,
+                clouds=self.write_clouds(self.demo, self.admin),
+                configuration=kept_cloud.write_configuration(self),
                 image=IMAGE_NAME,
                 flavor=flavor,
-                content=path.read_text(),
             )
         )
         while True:

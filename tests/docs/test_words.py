@@ -21,9 +21,6 @@ from docs import pages
 #: The most words of a page for operators and users, with those of its tables.
 _PAGE = 1200
 
-#: Pages that may be longer -> how long, because one procedure is on them.
-_LONG_PAGES = {'admin/moving-from-cyborg': 1500}
-
 #: The most words of a sentence.
 _SENTENCE = 35
 
@@ -53,11 +50,7 @@ class WordsTest(testtools.TestCase):
         }
         self.assertEqual(
             {},
-            {
-                name: count
-                for name, count in counts.items()
-                if count > _LONG_PAGES.get(name, _PAGE)
-            },
+            {name: count for name, count in counts.items() if count > _PAGE},
         )
 
     def test_no_sentence_is_long(self) -> None:

@@ -42,7 +42,12 @@ first value that matches a device applies to it. Keys:
 * ``traits``: a list of additional ``CUSTOM_`` traits.
 * ``pool``: false to give each device a resource provider of its own, true to
   let devices of one kind share one, ``"numa"`` to let those of one kind and
-  one NUMA node share one.
+  one NUMA node share one, ``"link"`` to show which are joined.
+* ``links``: with ``"pool": "link"``, sets of joined devices that nova-compute
+  does not find, or finds otherwise.
+* ``module_ids``: the numbers of GPUs on their NVSwitch board, by PCI address.
+* ``physical_network``: for ``nic`` and ``pci``, the physical network of
+  Neutron that a function is connected to.
 * ``mdev_type``: the type of mediated devices that a card is to make.
 * ``unit``: for ``pci``, what a guest gets as one unit: the ``function`` (the
   default), all functions of its ``slot``, or all of its ``iommu_group``.
@@ -57,6 +62,8 @@ first value that matches a device applies to it. Keys:
   among them, and nova_accel carves the card for each of them.
 * ``vgpu_params``: for ``nvidia_vfio``, parameters with which the vGPUs are
   started, such as ``enable_uvm=1,frame_rate_limiter=0``.
+* ``live_migratable``: whether guests with the devices may be migrated live,
+  as in ``[pci] device_spec``; by default the driver decides.
 * ``whole``: true to hand out an FPGA as it is, instead of its regions.
 * ``contents_attribute``: for ``fpga_region``, the card's attribute in sysfs
   that tells what is loaded; its text must differ for each bitstream.

@@ -205,6 +205,27 @@ class DeviceLinesTest(testtools.TestCase):
                     device_spec.parse([json.dumps(line)], ['pci'])
         self.assertGreater(tried, 20)
 
+    def test_each_key_is_described(self) -> None:
+        """On the page of the lines, and in the help of the option."""
+        [help_] = [
+            each.help
+            for _, ours in opts.list_opts()
+            for each in ours
+            if each.dest == 'device_spec'
+        ]
+        for text in (
+            (pages.SOURCE / 'admin/devices.rst').read_text(),
+            help_,
+        ):
+            self.assertEqual(
+                [],
+                [
+                    key
+                    for key in device_spec_keys.SCHEMA['properties']
+                    if f'``{key}``' not in text
+                ],
+            )
+
 
 class OptionsTest(testtools.TestCase):
     def test_each_is_read(self) -> None:

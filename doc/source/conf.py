@@ -34,7 +34,7 @@ extensions = [
 ]
 
 project = 'nova_accel'
-copyright = 'OpenStack contributors'
+copyright = 'the nova_accel developers'
 master_doc = 'index'
 exclude_patterns = ['**/*.inc.rst']
 templates_path = ['_templates']
@@ -43,11 +43,9 @@ html_theme = 'openstackdocs'
 html_static_path = ['_static']
 pygments_style = 'native'
 
-openstackdocs_repo_name = 'openstack/nova-accel'
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
 version = release = ''
-openstackdocs_use_storyboard = False
 
 config_generator_config_file = (
     '../../etc/nova_accel/nova_accel-config-generator.conf'

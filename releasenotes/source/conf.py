@@ -23,7 +23,7 @@ extensions = [
 ]
 
 project = 'nova_accel Release Notes'
-copyright = 'OpenStack contributors'
+copyright = 'the nova_accel developers'
 master_doc = 'index'
 version = release = ''
 
@@ -31,7 +31,5 @@ html_theme = 'openstackdocs'
 html_static_path = ['_static']
 pygments_style = 'native'
 
-openstackdocs_repo_name = 'openstack/nova-accel'
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
-openstackdocs_use_storyboard = False

@@ -180,7 +180,7 @@ def get(
 def get_health(uuids: Collection[str]) -> dict[str, HealthRow]:
     """The health of the units that some ARQs have, by one statement.
 
-    Those that have none are left out.
+    ARQs without a unit are left out.
     """
     if not uuids:
         return {}

@@ -18,13 +18,21 @@ that share a product id have entries of their own, ``25b6/10de:14a9``, with
 their subsystem ids; the entry ``25b6`` is for a board that does not tell its
 own. The ids are from pci.ids (https://pci-ids.ucw.cz), from the kernel's
 ``drivers/fpga/dfl-pci.c``, ``drivers/ptp/ptp_ocp.c`` and
-``drivers/accel/qaic/qaic_drv.c``, and from what uses the devices: XRT's
-``src/runtime_src/core/pcie/driver/linux/xocl/devices.h`` (Alveo), AMD's QDMA
-driver (V80), opae-sdk's ``binaries/opae.io/opae/io/config.py`` (OFS, and the
-boards of 8086:bcce and bccf), DPDK's ``drivers/raw/ifpga`` (8086:0b31), the
-table of GPUs of NVIDIA's open-gpu-kernel-modules (the boards of 10de:25b6),
-AWS' XDMA driver (F1) and JAX's ``jax/_src/cloud_tpu_init.py`` (TPU). The names
-become parts of traits, so entries may be added but names must never change.
+``drivers/accel/qaic/qaic_drv.c``. Further ids are from programs for the
+devices:
+
+* Alveo: XRT's ``src/runtime_src/core/pcie/driver/linux/xocl/devices.h``
+* V80: AMD's QDMA driver
+* OFS, and the boards of 8086:bcce and bccf: opae-sdk's
+  ``binaries/opae.io/opae/io/config.py``
+* 8086:0b31: DPDK's ``drivers/raw/ifpga``
+* the boards of 10de:25b6: the table of GPUs of NVIDIA's
+  open-gpu-kernel-modules
+* F1: AWS' XDMA driver
+* TPU: JAX's ``jax/_src/cloud_tpu_init.py``
+
+The names become parts of traits, so entries may be added but names must never
+change.
 
 ``[nova_accel] catalogue_file`` is the operator's own catalogue, in YAML of the
 same form. It adds entries and overrides existing ones, and an entry for a

@@ -14,9 +14,10 @@
 
 Such a card does not tell its profiles. ``mig_places.json`` has them by the
 PCI ids of NVIDIA's cards: names, and sizes and starts in slices of memory.
-Those of A30 and A100 are from NVIDIA's go-nvml (``pkg/nvml/mock/gpus``), those
-of H100 from what ``nvidia-smi mig -lgipp`` prints. Those of H200 and B200 are
-inferred: they have the same seven slices of computing and eight of memory.
+The profiles of A30 and A100 are from NVIDIA's go-nvml
+(``pkg/nvml/mock/gpus``), and the profiles of H100 from the output of
+``nvidia-smi mig -lgipp``. The profiles of H200 and B200 are inferred: these
+cards have the same seven slices of computing and eight of memory.
 Profiles that differ from others only in their engines (``+me``) are left out.
 """
 

@@ -146,7 +146,7 @@ class RoomMaking:
                 now = first_moves(plan.moves or ())
                 moves = self._cloud.moves(move.told for move in now)
             except host_emptying.TROUBLE:
-                # What a mistyped command asks for is refused at once.
+                # A mistyped command is refused at once.
                 if not (is_patient and self.done):
                     raise
                 self._sleep(_POLL_S)

@@ -72,8 +72,8 @@ class Explain(OfProfile):
     """Show which hosts could serve a device profile, and why others cannot.
 
     The groups are counted from zero. The last column is empty for a resource
-    provider that can serve the group now. Of several device profiles, each
-    server gets the first one that can be served.
+    provider that can serve the group now. If several device profiles are
+    named, each server gets the first one that can be served.
     """
 
     def pages(

@@ -31,7 +31,7 @@ SYSFS = pathlib.Path('/sys')
 #: A directory of root that a reboot empties; callers cannot choose it.
 RUN = pathlib.Path('/run')
 
-#: What :func:`listed` lists: profiles, their places, and GPU instances.
+#: The lists of :func:`listed`: profiles, their places, and GPU instances.
 LISTS = ('-lgip', '-lgipp', '-lgi')
 
 #: The program of NVIDIA that alone makes and removes virtual functions.

@@ -199,7 +199,7 @@ def _read(
 def _kind(
     spec: 'objects.RequestSpec', groups: Sequence[device_profile.Group]
 ) -> str:
-    """What Placement's answer depends on; empty if that is this request's."""
+    """Equal for requests with one answer of Placement; empty if unlike all."""
     if spec.requested_resources or _only(spec):
         return ''
     return repr(
@@ -256,7 +256,7 @@ def _prove(
 ) -> None:
     """Ask Placement, unless that was done for the same lately.
 
-    Of several requests that want to know the same, one asks.
+    If several requests want to know the same, one of them asks.
 
     :raises RequestFilterFailed, TooManyInstances, NotFound: see :func:`_ask`
     """

@@ -62,7 +62,7 @@ class ScheduledRequest:
         self._sets_aside = known is not None and _wants_known_shapes(
             known, ownership.our_groups(request_spec)
         )
-        # What is set aside for the server that Nova looks at.
+        # The units set aside for the server that Nova looks at.
         self._reserved: host_links.Amounts = {}
         # The uuid of a server -> the uuid of its host.
         self._hosts: dict[str, str] = {}

@@ -129,7 +129,7 @@ class Card:
         ]
 
     def attributes(self, function: str) -> dict[str, str]:
-        """What a function has in sysfs, where ``__`` stands for ``/``."""
+        """The attributes of a function in sysfs; ``__`` stands for ``/``."""
         type_, instance = self.vgpus.get(function, (None, None))
         types = [f'{each.number:<6}: {each.name}' for each in self.fitting()]
         return {

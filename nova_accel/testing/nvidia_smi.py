@@ -12,8 +12,8 @@
 
 """Simulated GPUs of NVIDIA that can be divided, and the tool for it.
 
-What ``nvidia-smi`` prints, refuses and returns is like what NVIDIA's
-Multi-Instance GPU User Guide and people's reports show of drivers 450 to 580.
+It prints, refuses and returns what NVIDIA's Multi-Instance GPU User Guide and
+people's reports show of ``nvidia-smi`` with drivers 450 to 580.
 The exit statuses are NVML's (``nvmlReturn_t`` of ``nvml.h``). No such hardware
 was used.
 """

@@ -12,9 +12,9 @@
 
 """Giving a server another device profile, or none, while it stays here.
 
-What is new goes into a running guest before anything else changes. If that
-fails, the server has what it had. What leaves is taken out last. A guest that
-does not let go keeps it until it is stopped.
+New devices go into a running guest before anything else changes. If that
+fails, the server has what it had. Leaving devices are taken out last. A guest
+that does not let go of one keeps it until the guest is stopped.
 """
 
 from collections.abc import Iterable
@@ -115,11 +115,11 @@ class ProfileMixin(changing.ChangeMixin):
                     self._plug_in(instance, guest, added)
                     attachments.commit(instance.uuid, arqs, is_renamed=True)
                 finally:
-                    # What is new, if it is not committed.
+                    # The new devices, if they are not committed.
                     self._take_out(
                         instance, guest, self._held.left_by(instance.uuid)
                     )
-        # What has left is free.
+        # The devices that have left are free.
         self._accelerators.current.is_doubtful = True
         LOG.info(
             'Has device profile %s now; added: %s; taken away: %s',

@@ -160,7 +160,7 @@ class TestFindings(ReconcileTestCase):
         self.assert_runs_with_all()
 
     def test_a_guest_that_has_lost_a_device(self):
-        """It is told when it is found twice."""
+        """The finding is reported when two reports in turn have it."""
         self.domain()._def['devices']['hostdevs'] = []
         self.assertEqual([], self.compare())
         self.assertEqual(

@@ -71,7 +71,7 @@ def harm(
     taken: Iterable[card_slice.CardSlice],
     is_packed: bool = True,
 ) -> Harm:
-    """What the choice of a free slice costs.
+    """The cost of choosing a free slice.
 
     :param is_packed: whether cards are filled one after the other
     """
@@ -122,7 +122,7 @@ def _kept(offered: _Slices) -> _Slices:
 def _harms(
     offered: _Slices, taken: _Slices, is_packed: bool
 ) -> dict[card_slice.CardSlice, Harm]:
-    """What each free slice costs, the least first; of equals, the first."""
+    """The cost of each free slice, the least first."""
     in_use = sum(each.size for each in taken)
     able = [
         each

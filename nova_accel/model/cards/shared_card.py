@@ -64,7 +64,7 @@ class SharedCard:
     def harm(
         self, amounts: Mapping[str, int], is_packed: bool
     ) -> card_slices.Harm | None:
-        """What it costs to take some units, of which nothing is set aside.
+        """The cost of taking some units, of which nothing is set aside.
 
         :param amounts: resource class -> how many
         :returns: None if the card has no room

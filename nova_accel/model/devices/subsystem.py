@@ -55,8 +55,9 @@ def of(
 ) -> Subsystem | None:
     """The board of a function, None if it does not say.
 
-    A virtual function has ids of its own. The one of an N6001 has its card's,
-    that of an A2 has no product. One that lacks an id is on its card's board.
+    A virtual function has ids of its own. A function of an N6001 has the ids
+    of its card, and a function of an A2 has no product. A function that lacks
+    an id is on its card's board.
 
     :param of_card: for a virtual function, the board of its physical one
     """

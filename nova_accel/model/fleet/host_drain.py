@@ -85,8 +85,8 @@ def parse_time(name: str, text: str) -> datetime.datetime:
         time = datetime.datetime.fromisoformat(text)
     except ValueError as error:
         raise exceptions.InvalidRequest(
-            f'{name}: {reason_words.printable(text[:255])} is no time of ISO '
-            '8601 such as 2026-11-24T06:00:00+00:00'
+            f'{name}: {reason_words.printable(text[:255])} is not a time in '
+            'ISO 8601, such as 2026-11-24T06:00:00+00:00'
         ) from error
     if time.tzinfo is None:
         raise exceptions.InvalidRequest(

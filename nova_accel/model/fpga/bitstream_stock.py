@@ -13,8 +13,9 @@
 """Which idle regions should hold another bitstream, by the demand.
 
 The idle regions are shared among the bitstreams in proportion to the demand
-for each, by the method of D'Hondt: the next region goes to the bitstream for
-which each of its regions, and this one, would be wanted the most.
+for each, by the method of D'Hondt. The demand for a bitstream is divided by
+the number of regions that it would have with the next one. That region goes to
+the bitstream with the largest quotient.
 """
 
 from collections.abc import Iterator

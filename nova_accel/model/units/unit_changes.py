@@ -84,7 +84,7 @@ class ChangedDeployable(NamedTuple):
 
     @property
     def share(self) -> int:
-        """What a unit takes of its card, 0 if it shares none."""
+        """How much of its card a unit takes, 0 if it shares none."""
         return max((each.size for each in self.slices), default=0)
 
     @property

@@ -255,8 +255,8 @@ class _Search:
         # The parts of a refused device are no devices of their own.
         self._owners.update(dict.fromkeys(device.addresses, owner))
         self._check_not_novas(self._claims.on_device(device, self._host))
-        # What keeps a unit from guests often goes with the unit that excludes
-        # it: the virtual functions of a card are made again.
+        # A unit's obstacle often goes with the unit that excludes it: the
+        # virtual functions of a card are made again.
         excluded = set(device.excluded(self._in_use.held))
         refused = attachable.refusals(device, self._host, line_keys)
         device = self._without(

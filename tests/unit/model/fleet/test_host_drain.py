@@ -54,8 +54,8 @@ class TestParseTime(testtools.TestCase):
     def test_refused(self) -> None:
         for text, fault in (
             ('2026-11-24T06:00:00', 'no time zone'),
-            ('2026-13-24T06:00:00Z', 'no time of ISO 8601'),
-            ('tomorrow\n', 'tomorrow\\n is no time'),
+            ('2026-13-24T06:00:00Z', 'not a time in ISO 8601'),
+            ('tomorrow\n', 'tomorrow\\n is not a time'),
             ('1999-11-24T06:00:00Z', 'year 1999'),
             ('9999-11-24T06:00:00Z', 'year 9999'),
         ):

@@ -253,6 +253,10 @@ class PartOfCard(DeviceError):
         self.card = card
 
 
+class NotMadeYet(DeviceError):
+    """nova-compute makes the virtual functions of a card when it starts."""
+
+
 class FabricError(DeviceError):
     """Fabric Manager refused, or gave no usable answer."""
 

@@ -141,6 +141,11 @@ class Sysfs:
         found._is_optional = True
         return found
 
+    @property
+    def read_only(self) -> 'Sysfs':
+        """The same, which refuses to write."""
+        return Sysfs(self.root, _refuse_to_write, self.proc)
+
     def complain(
         self, address: pci_address.PciAddress, attribute: str, trouble: str
     ) -> None:
@@ -297,6 +302,10 @@ class Sysfs:
         except OSError as error:
             name = 'its directory' if attribute == '.' else attribute
             self.complain(address, name, f'cannot be read: {told(error)}')
+
+
+def _refuse_to_write(_address: str, _attribute: str, _value: str) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
 def text(path: pathlib.Path, max_bytes: int = MAX_BYTES) -> str:

@@ -47,7 +47,8 @@ def check(
 ) -> None:
     """Check that a physical function has virtual ones if its line wants any.
 
-    :raises DeviceError: it has none.
+    :raises NotMadeYet: it has none, and can have them.
+    :raises DeviceError: it has none, and gets none.
     """
     wanted = _wanted(function, spec)
     if wanted is None or function.virtual_functions:
@@ -64,7 +65,7 @@ def check(
             f'its line asks for {wanted} virtual functions, it can have '
             f'{most or "none"}'
         )
-    raise exceptions.DeviceError(
+    raise exceptions.NotMadeYet(
         f'its line asks for {wanted} virtual functions, it has none: they are '
         'made when nova-compute starts, which logs why it could not'
     )

@@ -82,3 +82,19 @@ fabric_pctxt = priv_context.PrivContext(
     pypath=f'{__name__}.fabric_pctxt',
     capabilities=[],
 )
+
+
+def stay_in_process() -> None:
+    """Start no daemon: call each function here, with this process' rights.
+
+    A function that needs more raises one of :data:`ERRORS`, or sees less.
+    """
+    for context in (
+        sysfs_pctxt,
+        nvme_pctxt,
+        fpga_pctxt,
+        processes_pctxt,
+        mig_pctxt,
+        fabric_pctxt,
+    ):
+        context.set_client_mode(False)

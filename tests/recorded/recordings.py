@@ -81,6 +81,7 @@ class Recording:
 
     devices: libvirt_devices.HostDevices
     node_devices: libvirt_devices.NodeDevices
+    libvirt: 'Libvirt'
     sysfs: sysfs_tree.Sysfs
 
 
@@ -94,26 +95,31 @@ def unpacked(archive: pathlib.Path) -> Recording:
     sysfs = sysfs_tree.Sysfs(
         directory / 'sys', _refuse_to_write, directory / 'proc'
     )
-    node_devices = libvirt_devices.NodeDevices(
-        Libvirt((directory / 'libvirt/nodedev.xml').read_bytes())
-    )
+    host = Libvirt((directory / 'libvirt/nodedev.xml').read_bytes())
+    node_devices = libvirt_devices.NodeDevices(host)
     with fixtures.MonkeyPatch(
         'nova_accel.host.sysfs_tree.of', lambda _host: sysfs
     ):
         devices = _isolated(node_devices.look())
     # The host does not change, and most of the time goes into reading it.
     node_devices.look = lambda: devices  # type: ignore[method-assign]
-    return Recording(devices, node_devices, sysfs)
+    return Recording(devices, node_devices, host, sysfs)
 
 
 class Libvirt:
-    """In the place of Nova's ``Host``: recorded node devices."""
+    """In the place of Nova's ``Host``: recorded node devices, no guests."""
 
     def __init__(self, xml: bytes) -> None:
         self._devices = {
             str(device.findtext('name')): device
             for device in etree.fromstring(xml)
         }
+
+    def get_hostname(self) -> str:
+        return 'host1'
+
+    def list_guests(self, only_running: bool = True) -> list[Any]:
+        return []
 
     def list_pci_devices(self) -> list[str]:
         return list(self._of('pci'))

@@ -19,11 +19,13 @@ device_spec``::
      "driver": "pci", "type": "QAT", "traits": ["CUSTOM_RACK_7"]}
 """
 
+import collections
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import functools
 import json
 import re
 from typing import Any
@@ -198,10 +200,18 @@ def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
             f'[nova_accel] device_spec = {line}: {reason}'
         )
 
+    repeated: list[str] = []
     try:
-        value = json.loads(line)
+        value = json.loads(
+            line, object_pairs_hook=functools.partial(_object, repeated)
+        )
     except ValueError as error:
         raise refuse(f'not JSON: {error}') from error
+    if repeated:
+        raise refuse(
+            f'it has {", ".join(repeated)} twice, and each key has one value: '
+            'remove one'
+        )
     faults = {
         device_spec_faults.describe(
             error, device_spec_keys.SCHEMA['properties']
@@ -218,6 +228,18 @@ def _parse_line(line: str, drivers: list[str] | None) -> DeviceSpec:
             f'drivers are {", ".join(drivers)}'
         )
     return DeviceSpec(text=line, **_normalised(value))
+
+
+def _object(
+    repeated: list[str], pairs: list[tuple[str, Any]]
+) -> dict[str, Any]:
+    """An object of JSON, of which Python would take the last of two values.
+
+    :param repeated: gets the keys that are there more than once
+    """
+    counts = collections.Counter(key for key, _value in pairs)
+    repeated += [json.dumps(key) for key in counts if counts[key] > 1]
+    return dict(pairs)
 
 
 def _contradictions(value: Mapping[str, Any]) -> Iterator[str]:

@@ -51,7 +51,7 @@ class Discovered:
     which of its units are missing.
     ``unmatched`` are the lines that rule no device.
     ``lines`` maps the name of a device to its line. ``links`` are the sets of
-    joined devices.
+    joined devices. ``causes`` are those of ``refused`` that are of a line.
     """
 
     devices: tuple[hardware.Device, ...] = ()
@@ -64,6 +64,7 @@ class Discovered:
     )
     unmatched: tuple[str, ...] = ()
     noted: frozenset[str] = frozenset()
+    causes: tuple[refusals.Refusal, ...] = ()
 
 
 def discover(
@@ -120,6 +121,7 @@ def discover(
             spec.text for spec in specs if spec.text not in matched
         ),
         noted=frozenset(noted),
+        causes=search.refused.found,
     )
 
 

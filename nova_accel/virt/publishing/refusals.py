@@ -12,6 +12,9 @@
 
 """Why functions of a host are not offered although lines match them."""
 
+import dataclasses
+
+from nova_accel import exceptions
 from nova_accel import reason
 from nova_accel.host import libvirt_devices
 from nova_accel.model import pci_address
@@ -19,6 +22,29 @@ from nova_accel.model.devices import device_spec
 
 #: How many functions a text names.
 _MAX_NAMED = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Why functions that a line matches are not offered by it.
+
+    ``addresses`` are the functions, ``line`` is the line as it is written.
+    ``is_until_start`` says that nova-compute makes what is missing when it
+    starts.
+    """
+
+    addresses: tuple[str, ...]
+    line: str
+    why: str
+    is_until_start: bool = False
+
+    @property
+    def text(self) -> str:
+        """The words of the log, with the first of the functions."""
+        return (
+            f'{reason.some(self.addresses, _MAX_NAMED)} '
+            f'([nova_accel] device_spec = {self.line}): {self.why}'
+        )
 
 
 class Refusals:
@@ -29,22 +55,26 @@ class Refusals:
 
     def __init__(self, host: libvirt_devices.HostDevices) -> None:
         self._host = host
-        # Card, line and reason without an address -> the first text, and the
-        # functions that it is true of.
+        # Card, line and reason without an address -> the first refusal, and
+        # the functions that it is true of.
         self._found: dict[
             tuple[pci_address.PciAddress, str, str],
-            tuple[str, list[str]],
+            tuple[Refusal, dict[str, None]],
         ] = {}
         self._places: set[tuple[pci_address.PciAddress, str]] = set()
 
     @property
+    def found(self) -> tuple[Refusal, ...]:
+        """A refusal for each cause."""
+        return tuple(
+            dataclasses.replace(first, addresses=tuple(addresses))
+            for first, addresses in self._found.values()
+        )
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """A text for each cause."""
-        return tuple(
-            f'{reason.some(list(dict.fromkeys(addresses)), _MAX_NAMED)} '
-            f'([nova_accel] device_spec = {line}): {text}'
-            for (_card, line, _key), (text, addresses) in self._found.items()
-        )
+        return tuple(each.text for each in self.found)
 
     def add(
         self,
@@ -60,7 +90,10 @@ class Refusals:
             spec.text,
             text.replace(str(address), ''),
         )
-        self._found.setdefault(key, (text, []))[1].append(str(address))
+        first = Refusal(
+            (), spec.text, text, isinstance(why, exceptions.NotMadeYet)
+        )
+        self._found.setdefault(key, (first, {}))[1][str(address)] = None
         self._places.add((address, spec.text))
 
     def has(

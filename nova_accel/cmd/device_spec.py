@@ -129,12 +129,10 @@ class Check(_OfHost):
             )
             return USELESS
         self._results = line_results.of(host_preview.of_this_host(), specs)
-        printing.Lister.run(self, parsed_args)
         if self.is_for_people(parsed_args):
-            for each in self._results:
-                if each.outcome is not line_results.Outcome.OFFERED:
-                    where = '' if each.line is None else f'Line {each.line}: '
-                    self.print_line(f'{where}{each.text}')
+            self._print_for_people(parsed_args)
+        else:
+            printing.Lister.run(self, parsed_args)
         self.warn_of_the_unseen()
         useless = line_results.useless(self._results, specs)
         for number in useless:
@@ -142,6 +140,15 @@ class Check(_OfHost):
                 f'Line {number} offers nothing: {specs[number - 1].text}'
             )
         return USELESS if useless else 0
+
+    def _print_for_people(self, parsed_args: argparse.Namespace) -> None:
+        """Print a table of what is published, and a sentence for the rest."""
+        if any(each.part is not None for each in self._results):
+            printing.Lister.run(self, parsed_args)
+        for each in self._results:
+            if each.outcome is not line_results.Outcome.OFFERED:
+                where = '' if each.line is None else f'Line {each.line}: '
+                self.print_line(f'{where}{each.text}')
 
     def take_action(self, parsed_args: argparse.Namespace) -> _Table:
         return CHECKED, (

@@ -42,11 +42,13 @@ from nova_accel.model import finding
 from nova_accel.model import nova_server
 from nova_accel.model.fleet import fleet_sources
 from nova_accel.overview import printing
+from nova_accel.testing import pci_functions
 from nova_accel.testing import reports
 from unit.cmd import base as cmd_base
 from unit.osc import draining
 from unit.osc import fleet
 from unit.osc import test_room
+from unit.virt.publishing import previewed
 
 #: Sequences for a terminal, in C0 and in C1, ends of lines, and bidi controls.
 _STORED = (
@@ -210,6 +212,8 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
                 'db_check': printed(),
                 'db_sync': printed(),
                 'db_version': printed(),
+                'device-spec_check': self._device_spec_check,
+                'discover': self._discover,
                 'explain': lambda command: listed(command, profile),
                 'fleet_list': self._fleet_list,
                 'fleet_map': self._fleet_map,
@@ -230,6 +234,36 @@ class TestManage(cmd_base.DriftTestCase, _Hostile):
                 ),
             },
         )
+
+    def _host(self) -> str:
+        """A host whose devices have hostile names; a file with lines."""
+        self.useFixture(
+            previewed.Previewed(
+                [
+                    pci_functions.function(
+                        '0000:3d:00.0',
+                        'abcd',
+                        '0001',
+                        class_code='010802',
+                        vendor=_SAID,
+                        product=_SAID,
+                    )
+                ]
+            )
+        )
+        path = pathlib.Path(self.directory, 'lines.conf')
+        path.write_text(
+            '[nova_accel]\n'
+            'device_spec = {"vendor_id": "abcd", "driver": "nvme"}\n'
+        )
+        return str(path)
+
+    def _device_spec_check(self, command: type[Any]) -> None:
+        self.assert_list_harmless(command, self._host())
+
+    def _discover(self, command: type[Any]) -> None:
+        self._host()
+        self.assert_list_harmless(command)
 
     def _uuids(self, table: sa.Table) -> list[str]:
         with engine.reader() as connection:

@@ -303,6 +303,13 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
             'self',
     },
+    'virt/publishing/host_preview.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver._uri': '',
+        'nova.virt.libvirt.host:Host.__init__':
+            'self uri read_only conn_event_handler lifecycle_event_handler',
+        'nova.virt.libvirt.host:Host.get_hostname': 'self',
+        'nova.virt.node:read_local_node_uuid': '',
+    },
     'virt/publishing/nova_tree.py': {
         'nova.compute.provider_tree:ProviderTree.new_child':
             'self name parent uuid generation',

@@ -117,7 +117,33 @@ def of(preview: host_preview.Preview) -> list[Offer]:
     :raises DeviceError: libvirt does not list its devices, or guests.
     :raises ConfigurationError: the operator's catalogue is wrong.
     """
-    return [_best(preview, kind) for kind in _kinds(preview.functions)]
+    return _together(
+        preview, [_best(preview, kind) for kind in _kinds(preview.functions)]
+    )
+
+
+def _together(
+    preview: host_preview.Preview, offers: Sequence[Offer]
+) -> list[Offer]:
+    """What the lines do in one configuration: a card may take its parts."""
+    lines = [each.line for each in offers if each.offered]
+    results = line_results.of(preview, lines)
+    return [
+        dataclasses.replace(
+            each,
+            results=(
+                *(
+                    result
+                    for result in results
+                    if result.line == lines.index(each.line) + 1
+                ),
+                *(result for result in each.results if result.line is None),
+            ),
+        )
+        if each.offered
+        else each
+        for each in offers
+    ]
 
 
 def _kinds(functions: Sequence[pci_function.PciFunction]) -> list[Kind]:

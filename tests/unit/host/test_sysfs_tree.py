@@ -221,6 +221,20 @@ class TestWrite(SysfsTestCase):
             )
 
 
+class TestReadOnly(SysfsTestCase):
+    def test_a_write_is_refused(self):
+        sysfs = self.sysfs.read_only
+        self.assert_refused(
+            'cannot be written to sriov_numvfs of 0000:3d:00.0: Read-only',
+            sysfs.write,
+            GPU,
+            'sriov_numvfs',
+            '4',
+        )
+        self.assertEqual('0', sysfs.read(GPU, 'sriov_numvfs'))
+        self.assertEqual(self.sysfs.proc, sysfs.proc)
+
+
 class TestOf(testtools.TestCase):
     def test_the_host_s_own(self):
         self.assertIsNone(sysfs_tree.of(None).read(OTHER, 'no-such-attribute'))

@@ -75,6 +75,9 @@ class TestCheck(testtools.TestCase):
 
     def test_none_there(self):
         self.assert_refused(CARD, 8, 'when nova-compute starts')
+        self.assertRaises(
+            exceptions.NotMadeYet, self.check, CARD, sriov_numvfs=8
+        )
 
     def test_more_than_it_can_have(self):
         self.assert_refused(

@@ -13,13 +13,18 @@
 """Mistakes in ``[nova_accel] device_spec``."""
 
 import json
+import pathlib
 from typing import Any
 
 import testscenarios
 
 from nova_accel import exceptions
+from nova_accel.cmd import device_spec as device_spec_command
 from nova_accel.model.devices import device_spec
+from nova_accel.testing import pci_functions
+from unit.cmd import base as cmd_base
 from unit.mistakes import base
+from unit.virt.publishing import previewed
 
 _mistake = base.mistake
 
@@ -44,6 +49,12 @@ class TestLine(testscenarios.WithScenarios, base.MistakeTestCase):
             '[1]',
             'it must be a JSON object, such as {"vendor_id": ...}',
             line='[1]',
+        ),
+        _mistake(
+            'a key twice',
+            'it has "vendor_id" twice',
+            'each key has one value: remove one',
+            line='{"vendor_id": "8086", "driver": "pci", "vendor_id": "10de"}',
         ),
         _mistake(
             'a misspelt key',
@@ -153,3 +164,94 @@ class TestLine(testscenarios.WithScenarios, base.MistakeTestCase):
             str(error).startswith(f'[nova_accel] device_spec = {line}: ')
         )
         self.assert_told(str(error))
+
+
+class TestOnItsHost(testscenarios.WithScenarios, base.MistakeTestCase):
+    """``device-spec check`` says it before nova-compute is restarted."""
+
+    lines: tuple[dict[str, Any], ...]
+
+    scenarios = [
+        _mistake(
+            'a mistyped vendor',
+            'no device has "vendor_id": "8068"',
+            'did you mean "8086"?',
+            lines=({'vendor_id': '8068', 'driver': 'pci'},),
+        ),
+        _mistake(
+            'a mistyped vendor of a right product',
+            'no device has "vendor_id": "8068"',
+            'with "product_id": "4940" there is 0000:3d:00.0 (8086:4940)',
+            lines=(
+                {'vendor_id': '8068', 'product_id': '4940', 'driver': 'qat'},
+            ),
+        ),
+        _mistake(
+            'an address of no card',
+            'no device has "address": "0000:3e:00.0"',
+            'did you mean "0000:3d:00.0"?',
+            lines=({'address': '0000:3e:00.0', 'driver': 'pci'},),
+        ),
+        _mistake(
+            'an address of another card',
+            'no device has all of "address": "0000:19:00.0"',
+            'there is 0000:19:00.0 (10de:2331)',
+            lines=(
+                {
+                    'address': '0000:19:00.0',
+                    'product_id': '4940',
+                    'driver': 'qat',
+                },
+            ),
+        ),
+        _mistake(
+            'a narrow line behind a wide one',
+            'Line 2: 0000:19:00.0 shadowed: line 1 matches too',
+            'put the narrower one first, or remove one',
+            lines=(
+                {'vendor_id': '10de', 'driver': 'pci'},
+                {'address': '0000:19:00.0', 'driver': 'nvidia_gpu'},
+            ),
+        ),
+        _mistake(
+            'more virtual functions than there can be',
+            'its line asks for 32 virtual functions',
+            'it can have 16',
+            lines=(
+                {'vendor_id': '8086', 'driver': 'qat', 'sriov_numvfs': 32},
+            ),
+        ),
+        _mistake(
+            'the driver of another vendor',
+            '10de:2331 is no device of',
+            'Intel or AMD',
+            lines=({'vendor_id': '10de', 'driver': 'gpu_sriov'},),
+        ),
+    ]
+
+    def test_it_is_told(self) -> None:
+        host = self.useFixture(
+            previewed.Previewed(
+                [
+                    pci_functions.function('0000:19:00.0', '10de', '2331'),
+                    pci_functions.function(
+                        '0000:3d:00.0',
+                        '8086',
+                        '4940',
+                        max_virtual_functions=16,
+                    ),
+                ]
+            )
+        )
+        path = pathlib.Path(host.state, 'lines.conf')
+        path.write_text(
+            '[nova_accel]\n'
+            + ''.join(
+                f'device_spec = {json.dumps(line)}\n' for line in self.lines
+            )
+        )
+        status, text = cmd_base.run_command(
+            device_spec_command.Check, 'device-spec check', str(path)
+        )
+        self.assertEqual(1, status, text)
+        self.assert_told(text)

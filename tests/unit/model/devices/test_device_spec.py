@@ -637,6 +637,39 @@ class TestMalformed(testtools.TestCase):
             self.assertIn('vendor_id', reason)
             self.assertIn('address', reason)
 
+    def test_a_key_twice(self):
+        """JSON would take the last value without a word."""
+        for line, named in (
+            (
+                '{"vendor_id": "8086", "driver": "pci", "vendor_id": "10de"}',
+                '"vendor_id"',
+            ),
+            (
+                '{"vendor_id": "10de", "driver": "pci", '
+                '"mdev_types": {"nvidia-1": 2, "nvidia-1": 4}}',
+                '"nvidia-1"',
+            ),
+        ):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceSpec, device_spec.parse, [line], None
+            )
+            self.assertEqual(
+                f'[nova_accel] device_spec = {line}: it has {named} twice, '
+                'and each key has one value: remove one',
+                str(error),
+            )
+
+    def test_a_key_in_two_objects(self):
+        """It is there once in each."""
+        (spec,) = device_spec.parse(
+            [
+                '{"vendor_id": "10de", "driver": "mdev", '
+                '"mdev_types": {"driver": 2}}'
+            ],
+            None,
+        )
+        self.assertEqual('mdev', spec.driver)
+
     def test_not_json(self):
         for text in (
             '',

@@ -15,6 +15,7 @@ import json
 
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.host import libvirt_devices
 from nova_accel.model.devices import device_spec
 from nova_accel.testing import pci_functions
@@ -46,6 +47,24 @@ class TestRefusals(testtools.TestCase):
         self.assertNotIn('0000:3d:00.4', shared)
         self.assertIn(self.spec.text, shared)
         self.assertTrue(other.endswith(': a bridge'))
+
+    def test_a_refusal_names_all_of_its_functions(self):
+        for part in (*self.parts, self.parts[0]):
+            self.refused.add(part.address, self.spec, 'why')
+        (found,) = self.refused.found
+        self.assertEqual(
+            tuple(str(each.address) for each in self.parts), found.addresses
+        )
+        self.assertEqual((self.spec.text, 'why'), (found.line, found.why))
+        self.assertFalse(found.is_until_start)
+
+    def test_what_is_made_at_the_start(self):
+        self.refused.add(
+            self.card.address, self.spec, exceptions.NotMadeYet('none yet')
+        )
+        (found,) = self.refused.found
+        self.assertTrue(found.is_until_start)
+        self.assertEqual('none yet', found.why)
 
     def test_what_was_refused(self):
         address = self.card.address

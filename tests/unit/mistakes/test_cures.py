@@ -321,6 +321,15 @@ CASES_OF_THE_START: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
 
 # A part of a text that refuses no line -> the test that applies its cure.
 ELSEWHERE = {
+    '"mdev_type" may be one of ': (
+        'unit.virt.publishing.test_host_offers.TestHints.test_another_type'
+    ),
+    'choose the "vgpu_types"': (
+        'unit.virt.publishing.test_host_offers.TestHints.test_more_vgpus'
+    ),
+    '"sriov_numvfs": ': (
+        'unit.virt.publishing.test_host_offers.TestHints.test_more_functions'
+    ),
     'its "shapes" need ': (
         'unit.drivers.test_nvidia_shapes.TestShapes.test_too_few_functions'
     ),

@@ -10,19 +10,38 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import json
+
 import testtools
 
+from nova_accel.model.devices import device_spec
 from nova_accel.model.devices import subsystem
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import host_offers
+from nova_accel.virt.publishing import host_preview
+from nova_accel.virt.publishing import line_results
 from unit.virt.publishing import previewed
 
 _function = pci_functions.function
 
-CARD, PART = '0000:3d:00.0', '0000:3d:00.1'
+CARD = '0000:3d:00.0'
+
+#: A card with two virtual functions, which can get two types.
+VGPUS = pci_functions.virtual_functions(
+    _function(CARD, '10de', '2235'), 2, '2235'
+)
+VGPU_TYPES = {
+    str(part.address): {
+        'nvidia__current_vgpu_type': '0',
+        'nvidia__creatable_vgpu_types': (
+            'ID : vGPU Name\n1001 : NVIDIA A40-8Q\n558 : NVIDIA A40-1Q'
+        ),
+    }
+    for part in VGPUS[1:]
+}
 
 
-class TestOf(testtools.TestCase):
+class OffersTestCase(testtools.TestCase):
     def offers(self, *functions, **attributes):
         return host_offers.of(
             self.useFixture(
@@ -34,6 +53,8 @@ class TestOf(testtools.TestCase):
         (found,) = self.offers(*functions, **attributes)
         return found
 
+
+class TestOf(OffersTestCase):
     def test_a_line_for_each_kind(self):
         offers = self.offers(
             _function('0000:19:00.0', '10de', '2331'),
@@ -130,20 +151,7 @@ class TestOf(testtools.TestCase):
         )
 
     def test_vgpus_that_are_virtual_functions(self):
-        found = self.offer(
-            *pci_functions.virtual_functions(
-                _function(CARD, '10de', '2235'), 1, '2235'
-            ),
-            attributes={
-                PART: {
-                    'nvidia__current_vgpu_type': '0',
-                    'nvidia__creatable_vgpu_types': (
-                        'ID : vGPU Name\n1001 : NVIDIA A40-8Q\n'
-                        '558 : NVIDIA A40-1Q'
-                    ),
-                }
-            },
-        )
+        found = self.offer(*VGPUS, attributes=VGPU_TYPES)
         self.assertEqual(
             ('nvidia_vfio', (('558', 1),)),
             (found.line.driver, found.line.vgpu_types),
@@ -192,4 +200,43 @@ class TestOf(testtools.TestCase):
         self.assertIn(
             'it is a physical function of a BlueField',
             ' '.join(each.text for each in found.others),
+        )
+
+
+class TestHints(OffersTestCase):
+    """A line that follows its hint offers what that says."""
+
+    def units(self, offer, **keys):
+        line = json.dumps({**json.loads(offer.line.text), **keys})
+        preview = host_preview.of_this_host()
+        specs = device_spec.parse([line], preview.drivers)
+        return [
+            (each.outcome, each.units)
+            for each in line_results.of(preview, specs)
+        ]
+
+    def test_another_type(self):
+        types = {'nvidia-222': 8, 'nvidia-223': 4}
+        found = self.offer(_function(CARD, '10de', '1eb8', mdev_types=types))
+        for name, units in types.items():
+            self.assertEqual(
+                [('offered', f'{units} x {name}')],
+                self.units(found, mdev_type=name),
+            )
+
+    def test_more_vgpus(self):
+        found = self.offer(*VGPUS, attributes=VGPU_TYPES)
+        self.assertIn(
+            ('offered', '1 x vGPU type 1001'),
+            self.units(found, vgpu_types={'1001': 1, '558': 1}),
+        )
+
+    def test_more_functions(self):
+        found = self.offer(
+            _function(CARD, '8086', '4940', max_virtual_functions=16)
+        )
+        (hint,) = found.hints
+        self.assertIn('"sriov_numvfs": 16', hint)
+        self.assertEqual(
+            [('made at start', '')], self.units(found, sriov_numvfs=16)
         )

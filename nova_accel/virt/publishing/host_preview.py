@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import functools
+import logging
 import os
 import pathlib
 
@@ -146,6 +147,8 @@ def of_this_host() -> Preview:
             f'{error}. Start it: systemctl start libvirtd, or virtqemud and '
             'virtnodedevd'
         ) from error
+    # It warns that it gets no events, which nobody waits for here.
+    logging.getLogger(libvirt_host.__name__).setLevel(logging.ERROR)
     return Preview(libvirt_host.Host(uri, read_only=True))
 
 

@@ -41,7 +41,7 @@ function check_nova_accel {
 }
 
 function install_nova_accel {
-    setup_develop "$NOVA_ACCEL_DIR"
+    setup_develop "$NOVA_ACCEL_DIR" services
 }
 
 # [filter_scheduler] of nova.conf: what is loaded already, and ours.

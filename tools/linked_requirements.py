@@ -11,7 +11,7 @@
 # under the License.
 """Links what a distribution requires into an environment that has it alone.
 
-``linked_requirements.py DISTRIBUTION PREFIX``
+``linked_requirements.py REQUIREMENT PREFIX``; the requirement may name extras.
 """
 
 from collections.abc import Iterator
@@ -41,15 +41,15 @@ def required(
 
 
 def closure(
-    distribution: metadata.Distribution,
+    distribution: metadata.Distribution, extras: Extras = frozenset()
 ) -> dict[str, metadata.Distribution]:
-    """All that it requires, by canonical names.
+    """All that it requires for these extras, by canonical names.
 
     :raises PackageNotFoundError: this environment lacks one
     """
     found: dict[str, metadata.Distribution] = {}
     seen: set[tuple[str, Extras]] = set()
-    todo = list(required(distribution))
+    todo = list(required(distribution, extras))
     while todo:
         requirement = todo.pop()
         name = utils.canonicalize_name(requirement.name)
@@ -70,10 +70,11 @@ def link(distribution: metadata.Distribution, site: pathlib.Path) -> None:
             os.link(distribution.locate_file(file), target)
 
 
-def main(name: str, prefix: str) -> None:
+def main(text: str, prefix: str) -> None:
+    wanted = requirements.Requirement(text)
     [site] = pathlib.Path(prefix).glob('lib/python*/site-packages')
-    [distribution] = metadata.distributions(name=name, path=[str(site)])
-    for each in closure(distribution).values():
+    [distribution] = metadata.distributions(name=wanted.name, path=[str(site)])
+    for each in closure(distribution, frozenset(wanted.extras)).values():
         link(each, site)
 
 

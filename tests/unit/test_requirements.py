@@ -17,6 +17,7 @@ import pathlib
 import re
 import sys
 
+import linked_requirements
 from packaging import requirements
 import sqlalchemy
 import testtools
@@ -42,18 +43,38 @@ def _canonical(name):
     return re.sub('[-_.]+', '-', name).lower()
 
 
-def _imported(path):
-    """The first parts of the names that a module imports."""
+def _modules():
+    """The modules of the package by their names."""
+    for path in _PACKAGE.rglob('*.py'):
+        parts = path.relative_to(_PACKAGE.parent).with_suffix('').parts
+        yield '.'.join(parts).removesuffix('.__init__'), path
+
+
+def _names(path):
+    """All that a module imports, and what may be a module of it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split('.')[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module.split('.')[0]
+            yield node.module
+            yield from (f'{node.module}.{each.name}' for each in node.names)
+
+
+def _reached(modules, room):
+    """The modules of a room, and all of ours that they import."""
+    found = set()
+    todo = {name for name in modules if f'{name}.'.startswith(room)}
+    while todo:
+        name = todo.pop()
+        found.add(name)
+        around = {name.rpartition('.')[0], *_names(modules[name])}
+        todo |= (around & modules.keys()) - found
+    return found
 
 
 def _needed(paths):
     """The distributions that modules import."""
-    imported = {name for path in paths for name in _imported(path)}
+    imported = {name.split('.')[0] for path in paths for name in _names(path)}
     imported -= {*sys.stdlib_module_names, 'nova_accel'}
     distributions = metadata.packages_distributions()
     return {_canonical(distributions[name][0]) for name in imported}
@@ -70,15 +91,18 @@ def _named(lines):
 class TestRequirements(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.services, self.client, self.fixtures = [], [], []
-        for path in _PACKAGE.rglob('*.py'):
+        modules = dict(_modules())
+        self.client = _needed(
+            modules[name] for name in _reached(modules, 'nova_accel.osc.')
+        )
+        services, fixtures = [], []
+        for path in modules.values():
             room = path.relative_to(_PACKAGE).parts[0]
-            if room == 'osc':
-                self.client.append(path)
-            elif room == 'testing':
-                self.fixtures.append(path)
-            else:
-                self.services.append(path)
+            if room == 'testing':
+                fixtures.append(path)
+            elif room != 'osc':
+                services.append(path)
+        self.services, self.fixtures = _needed(services), _needed(fixtures)
         self.stated = _named(_REQUIREMENTS.read_text().splitlines())
         setup = configparser.ConfigParser()
         setup.read(_REQUIREMENTS.with_name('setup.cfg'))
@@ -87,13 +111,26 @@ class TestRequirements(testtools.TestCase):
             for name, lines in setup['extras'].items()
         }
 
-    def test_they_are_what_is_imported(self):
-        self.assertEqual(self.stated, _needed(self.services))
+    def test_those_of_all(self):
+        self.assertEqual(self.client & self.services, self.stated)
+
+    def test_those_of_the_services(self):
+        self.assertEqual(
+            self.services - self.stated, _named(self.extras['services'])
+        )
+
+    def test_a_host_with_nova_lacks_nothing_but_the_base(self):
+        """So the extra is for a new environment, and for the releases."""
+        self.assertLessEqual(
+            _named(self.extras['services']),
+            linked_requirements.closure(metadata.distribution('nova')).keys()
+            | {'nova'},
+        )
 
     def test_no_release_of_nova_with_a_known_fault(self):
         [allowed] = [
             requirements.Requirement(line.partition('#')[0]).specifier
-            for line in _REQUIREMENTS.read_text().splitlines()
+            for line in self.extras['services']
             if line.startswith('nova>')
         ]
         for version in ('33.0.0', '33.0.1'):
@@ -112,14 +149,16 @@ class TestRequirements(testtools.TestCase):
         self.assertEqual(
             # The program itself, which nothing imports.
             _named(self.extras['client']) - {'python-openstackclient'},
-            _needed(self.client) - self.stated,
+            self.client - self.stated,
         )
 
     def test_those_of_the_fixtures(self):
+        services, *further = self.extras['test']
+        self.assertEqual('nova-accel[services]', services)
         self.assertEqual(
             # Nova's own fixtures, which it does not require, import these.
-            _named(self.extras['test']) - _OF_NOVAS_FIXTURES,
-            _needed(self.fixtures) - self.stated - _OF_NOVAS_FIXTURES,
+            _named(further) - _OF_NOVAS_FIXTURES,
+            self.fixtures - self.stated - self.services - _OF_NOVAS_FIXTURES,
         )
 
     def test_those_of_databases(self):

@@ -275,7 +275,7 @@ class TestStack(PluginTestCase):
         accelerator = 'http://192.0.2.1/compute/accelerator/v2'
         self.assertEqual(
             [
-                f'setup_develop {_CHECKOUT}',
+                f'setup_develop {_CHECKOUT} services',
                 'async_wait configure_neutron_nova',
                 'recreate_database nova_accel',
                 'service nova-accel accelerator Accelerators of Nova',

@@ -12,14 +12,14 @@
 
 """Zuul's jobs: what they name is in this repository."""
 
-import configparser
-import itertools
 import pathlib
 import re
 
 import sqlalchemy as sa
 import testtools
 import yaml
+
+from unit import tox_environments
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
 
@@ -38,22 +38,6 @@ def _load(kind: str) -> list[dict[str, object]]:
     ]
 
 
-def _environments() -> set[str]:
-    """The names of the environments that ``tox.ini`` has."""
-    parser = configparser.RawConfigParser()
-    parser.read(_CHECKOUT / 'tox.ini')
-    names = {'py3'}
-    for section in parser.sections():
-        _testenv, colon, name = section.partition(':')
-        if colon:
-            parts = [
-                part.strip('{}').split(',')
-                for part in re.findall(r'{[^}]*}|[^{]+', name)
-            ]
-            names |= {''.join(each) for each in itertools.product(*parts)}
-    return names
-
-
 class TestZuul(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
@@ -61,7 +45,7 @@ class TestZuul(testtools.TestCase):
         [self.project] = _load('project')
 
     def test_environments_exist(self) -> None:
-        environments = _environments()
+        environments = tox_environments.names()
         self.assertLessEqual({'py3', 'db', 'pep8', 'lab-all'}, environments)
         for name, job in self.jobs.items():
             if job['parent'].startswith('nova-accel-tox'):

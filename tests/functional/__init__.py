@@ -14,3 +14,13 @@
 
 # It decides between eventlet and native threads, so it has to come first.
 import nova.tests.functional  # noqa: F401
+
+# isort: split
+import logging
+
+from nova import test  # noqa: F401
+
+# A test keeps its own log. Nova's base of tests writes the rest to the output:
+# what is logged before a test, and while its services end.
+for _handler in logging.getLogger().handlers:
+    _handler.setLevel(logging.WARNING)

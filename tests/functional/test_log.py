@@ -13,13 +13,40 @@
 """What nova-compute logs at level INFO, which an operator can leave on."""
 
 import logging
+import os
+import pathlib
+import subprocess
+import sys
 
 import fixtures
 from nova import context as nova_context
 from oslo_context import context
 from oslo_log import formatters
+import testtools
 
 from functional import base
+
+_BETWEEN = """
+import functional.base
+import logging
+logging.getLogger('nova.service').info('it ends')
+logging.getLogger('nova.service').warning('it does not end')
+"""
+
+
+class TestBetweenTests(testtools.TestCase):
+    def test_only_warnings_are_shown(self):
+        shown = subprocess.run(
+            [sys.executable, '-c', _BETWEEN],
+            cwd=pathlib.Path(__file__).parents[1],
+            env={**os.environ, 'PYTHONSAFEPATH': ''},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+        ).stdout
+        self.assertIn('it does not end', shown)
+        self.assertNotIn('it ends', shown)
 
 
 class TestLog(base.AcceleratorTestCase):

@@ -26,7 +26,9 @@ class TestPrograms(testtools.TestCase):
             (manage, programs.manage),
             (status, programs.status),
         ):
-            with mock.patch.object(module, 'main', return_value=7):
+            with mock.patch.object(
+                module, 'main', autospec=True, return_value=7
+            ):
                 self.assertEqual(7, start())
 
     def test_without_the_services(self) -> None:
@@ -36,7 +38,7 @@ class TestPrograms(testtools.TestCase):
             ('nova-accel-status', programs.status),
         ):
             with mock.patch.object(
-                importlib, 'import_module', side_effect=missing
+                importlib, 'import_module', autospec=True, side_effect=missing
             ):
                 ended = self.assertRaises(SystemExit, start)
             self.assertEqual(

@@ -111,6 +111,7 @@ class AcceleratorApi:
         devices: Sequence[Mapping[str, Any]],
         orders_seen: int | None = None,
         findings: Sequence[Mapping[str, Any]] = (),
+        orders_placed: int | None = None,
     ) -> host_orders.Orders | None:
         """Report the host's devices, and get its orders.
 
@@ -122,6 +123,8 @@ class AcceleratorApi:
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
         :param findings: see :func:`nova_accel.model.finding.to_dicts`
+        :param orders_placed: the revision of the orders that Placement has,
+            None if that is not known
         :returns: the orders; None if neither orders nor devices changed
         :raises AcceleratorError: the report is refused (InvalidRequest,
             Conflict), or there was no usable answer (ServiceUnavailable).
@@ -131,6 +134,7 @@ class AcceleratorApi:
             'service_host': service_host,
             'digest': digest,
             'orders_seen': orders_seen,
+            'orders_placed': orders_placed,
         }
         if self._reported == (digest, self._agreement.contract):
             try:

@@ -19,6 +19,7 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import host_rows
 from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import pages
 from nova_accel.db.rows import unit_states
@@ -64,6 +65,7 @@ class _Columns(TypedDict):
     driver: str
     numa_node: int | None
     status: str
+    status_since: int
     is_drained: bool
     fault: str | None
     faulted_at: datetime.datetime | None
@@ -71,6 +73,8 @@ class _Columns(TypedDict):
     link_sets: list[str]
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
+    #: See :data:`.host_rows.IS_PUBLISHED`.
+    is_published: bool
 
 
 class UncleanHandle(TypedDict):
@@ -134,37 +138,45 @@ def get_resource_classes(type_: str) -> set[str]:
 
 
 @engine.retried
-def set_status(uuid: str, status: hardware.Status) -> None:
+def set_status(uuid: str, status: hardware.Status) -> str:
     """Enable or disable a whole device for further guests.
 
     The host is told in the answer to its next report. A device that is
     disabled because its host is drained stays disabled after that, too.
 
+    :returns: the name of its host
     :raises NotFound: there is no such device
     """
     its_host = sa.select(_DEVICES.c.hostname).where(_DEVICES.c.uuid == uuid)
+    this = sa.update(_DEVICES).where(_DEVICES.c.uuid == uuid)
     with engine.writer() as connection:
+        # The host is locked first, as by a report.
+        hostname: str | None = connection.scalar(
+            sa.select(_HOSTS.c.hostname)
+            .where(_HOSTS.c.hostname == its_host.scalar_subquery())
+            .with_for_update()
+        )
+        if hostname is None:
+            raise _not_found(uuid)
         changed = connection.execute(
-            sa.update(_DEVICES)
-            .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
-            .values(status=status, is_drained=False, updated_at=schema.now())
+            this.where(_DEVICES.c.status != status).values(
+                status=status,
+                status_since=order_rows.STATUS_SINCE,
+                is_drained=False,
+                updated_at=schema.now(),
+            )
         ).rowcount
         if changed:
             # The next report is compared as a whole, so that an enabled device
             # goes away if the host no longer has it.
-            order_rows.change(
-                connection,
-                _HOSTS.c.hostname == its_host.scalar_subquery(),
-                report_digest='',
+            order_rows.change_statuses(
+                connection, _HOSTS.c.hostname == hostname, report_digest=''
             )
-        elif not connection.execute(
+        else:
             # It was disabled for the drain of its host: no longer for that
             # alone.
-            sa.update(_DEVICES)
-            .where(_DEVICES.c.uuid == uuid)
-            .values(is_drained=False)
-        ).rowcount:
-            raise _not_found(uuid)
+            connection.execute(this.values(is_drained=False))
+    return hostname
 
 
 def _not_found(uuid: str) -> exceptions.NotFound:
@@ -177,11 +189,17 @@ def _read(
 ) -> list[DeviceRow]:
     with engine.reader() as connection:
         devices: dict[str, DeviceRow] = {
-            row['uuid']: {**row, 'unclean': []}
+            row['uuid']: {
+                **row,
+                'is_published': bool(row['is_published']),
+                'unclean': [],
+            }
             for row in pages.read(
                 connection,
                 _Columns,
-                sa.select(_DEVICES),
+                sa.select(
+                    _DEVICES, host_rows.IS_PUBLISHED.label('is_published')
+                ).join(_HOSTS),
                 where,
                 page,
                 _DEVICES,

@@ -109,13 +109,15 @@ def begin(
                 f'Host {hostname} is drained already: end that first'
             )
         if _disable(connection, hostname):
-            order_rows.change(connection, _HOSTS.c.hostname == hostname)
+            order_rows.change_statuses(
+                connection, _HOSTS.c.hostname == hostname
+            )
 
 
 def begin_announced(connection: sa.Connection, hostname: str) -> None:
     """Begin the drain of a locked host, as a part of its report."""
     _disable(connection, hostname)
-    order_rows.change(
+    order_rows.change_statuses(
         connection, _HOSTS.c.hostname == hostname, drained_at=clock.now()
     )
 
@@ -129,6 +131,7 @@ def _disable(connection: sa.Connection, hostname: str) -> int:
         )
         .values(
             status=hardware.Status.MAINTAINING,
+            status_since=order_rows.STATUS_SINCE,
             is_drained=True,
             updated_at=schema.now(),
         )
@@ -162,6 +165,7 @@ def end(hostname: str) -> None:
             .where(_DEVICES.c.hostname == hostname, _DEVICES.c.is_drained)
             .values(
                 status=hardware.Status.ENABLED,
+                status_since=order_rows.STATUS_SINCE,
                 is_drained=False,
                 updated_at=schema.now(),
             )
@@ -169,7 +173,7 @@ def end(hostname: str) -> None:
         if enabled:
             # The next report is compared as a whole, so that an enabled device
             # goes away if the host no longer has it.
-            order_rows.change(
+            order_rows.change_statuses(
                 connection, _HOSTS.c.hostname == hostname, report_digest=''
             )
 

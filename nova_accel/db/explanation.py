@@ -94,6 +94,7 @@ def _read(
             _DEVICES.c.address,
             host_rows.is_silent(CONF.nova_accel.host_silence_s),
             _DEVICES.c.link_sets,
+            host_rows.IS_PUBLISHED,
             sa.func.coalesce(counted.c.amount, 0),
             _DEVICES.c.status,
             _DEVICES.c.fault,
@@ -121,7 +122,11 @@ def _read(
             device_uuid,
             device_address,
             bool(is_silent),
-            unit_state.Condition(True, *facts).reason() if amount else None,
+            _why_not_free(
+                unit_state.Condition(True, *facts), is_published, hostname
+            )
+            if amount
+            else None,
             amount,
             tuple(link_sets),
         )
@@ -134,10 +139,21 @@ def _read(
             device_address,
             is_silent,
             link_sets,
+            is_published,
             amount,
             *facts,
         ) in rows
     ]
+
+
+def _why_not_free(
+    condition: unit_state.Condition, is_published: bool, hostname: str
+) -> str | None:
+    """Why nobody gets units of a host now, None if somebody can."""
+    why = condition.reason()
+    if why is None and not is_published:
+        return f'reserved in Placement until host {hostname} reports'
+    return why
 
 
 def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:

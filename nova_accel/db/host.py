@@ -96,6 +96,7 @@ def report(
     part: int | None = None,
     others: Collection[str] | None = None,
     findings: Sequence[Mapping[str, Any]] = (),
+    orders_placed: int | None = None,
 ) -> Reported:
     """Note what devices a host has, and tell it what to do.
 
@@ -113,6 +114,8 @@ def report(
     :param findings: with devices, what the host has found wrong, in the form
         of :meth:`nova_accel.model.finding.Finding.to_dict`. A report in parts
         has them in its last one
+    :param orders_placed: the revision of the orders that Placement has, None
+        if the host does not know. It is noted if the devices are unchanged
     :raises NotFound: the devices have changed, and are not given
     :raises Conflict: the compute node, or something of the devices, is another
         host's; or the parts before are not known, so that the host has to
@@ -124,6 +127,7 @@ def report(
         'report_digest': digest,
         'contract': contract,
     }
+    placed = {} if orders_placed is None else _placed(orders_placed)
     with engine.writer() as connection:
         if part is None:
             seen = {} if orders_seen is None else {'orders': orders_seen}
@@ -131,11 +135,12 @@ def report(
                 connection,
                 hostname,
                 facts | seen,
+                placed,
                 ~host_rows.IS_DUE,
                 _HOSTS.c.found_silent < host_rows.TOLD_SILENT,
             ):
                 return Reported(None)
-            if _note_unchanged(connection, hostname, facts):
+            if _note_unchanged(connection, hostname, facts, placed):
                 return _reported(connection, hostname, ())
         if devices is None:
             raise exceptions.NotFound(
@@ -191,18 +196,33 @@ def _note_unchanged(
     connection: sa.Connection,
     hostname: str,
     facts: Mapping[str, Any],
+    values: Mapping[str, Any],
     *where: sa.ColumnElement[bool],
 ) -> bool:
     """Note that a host has reported, if its row has these facts.
 
+    :param values: what is noted besides
     :param where: further conditions for the row
     """
     has_facts = (_HOSTS.c[name] == value for name, value in facts.items())
     return _update_host(
         connection,
         sa.and_(_HOSTS.c.hostname == hostname, *has_facts, *where),
-        {},
+        values,
     )
+
+
+def _placed(revision: int) -> dict[str, Any]:
+    """What is noted of the orders that Placement has.
+
+    A host that was forgotten may tell of a revision that is still to come.
+    """
+    return {
+        'orders_placed': sa.case(
+            (_HOSTS.c.orders >= revision, revision),
+            else_=_HOSTS.c.orders_placed,
+        )
+    }
 
 
 def _put_part(

@@ -15,8 +15,10 @@
 The API gets the token of the administrator, and its policies decide.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import json
+import re
 from typing import Any
 from urllib import parse
 
@@ -26,6 +28,9 @@ from osc_lib import exceptions
 from nova_accel import reason
 
 _MICROVERSION = '2.5'
+
+#: A warning in the header of an answer, with its text in quotes.
+_WARNING = re.compile(r'299 nova_accel "((?:[^"\\]|\\.)*)"')
 
 #: The most characters of a refusal that are shown.
 _MAX_WORDS = 2000
@@ -43,12 +48,14 @@ def call(
     client: ks_adapter.Adapter,
     method: str,
     path: str,
+    warn: Callable[[str], None] = lambda _text: None,
     **arguments: Any,
 ) -> Any:
     """The JSON of an answer, None if it has none.
 
     :param client: of the service type ``accelerator``
     :param path: below the version, for example ``/devices``
+    :param warn: is told each warning of the answer
     :param arguments: ``json`` for the body, ``params`` for the query
     :raises CommandError: the API refuses it; the text has its words.
     """
@@ -65,6 +72,8 @@ def call(
             f'The accelerator API answers {method} {path} with '
             f'{response.status_code}: {_words(response)}'
         )
+    for text in _warnings(response):
+        warn(text)
     if not response.content:
         return None
     try:
@@ -122,6 +131,12 @@ def _marker(links: Any) -> str | None:
                 'marker'
             ][0]
     return None
+
+
+def _warnings(response: Any) -> Iterator[str]:
+    """The warnings of an answer, which has all of them in one header."""
+    for quoted in _WARNING.findall(response.headers.get('Warning', '')):
+        yield re.sub(r'\\(.)', r'\1', quoted)
 
 
 def _words(response: Any) -> str:

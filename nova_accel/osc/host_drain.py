@@ -31,6 +31,7 @@ from nova_accel.osc import accelerator_calls
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import host_emptying
 from nova_accel.osc import nova_calls
+from nova_accel.osc import published
 from nova_accel.overview import printing
 
 COLUMNS = ('Server', 'Name', 'Status', 'Way', 'Result', 'Why')
@@ -112,6 +113,7 @@ class Drain(printing.Lister):
         )
         add_cold(parser)
         add_pace(parser)
+        published.add_wait(parser)
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -157,8 +159,18 @@ class Drain(printing.Lister):
         except KeyboardInterrupt:
             self._is_interrupted = True
             self.warn(GO_ON)
+        else:
+            self._tell_published(parsed_args)
         self._rows = emptying.rows()
         return COLUMNS, [_shown(row) for row in self._rows]
+
+    def _tell_published(self, parsed_args: argparse.Namespace) -> None:
+        published.wait(
+            accelerator_calls.client_of(self.app),
+            [parsed_args.host],
+            parsed_args.wait,
+            self.warn,
+        )
 
     def _tell_plan(self, rows: Iterable[host_emptying.ServerRow]) -> None:
         for row in rows:
@@ -175,14 +187,15 @@ class Undrain(printing.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_host(parser)
+        published.add_wait(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
+        client = accelerator_calls.client_of(self.app)
         accelerator_calls.call(
-            accelerator_calls.client_of(self.app),
-            'DELETE',
-            drain_cloud.drain_path(parsed_args.host),
+            client, 'DELETE', drain_cloud.drain_path(parsed_args.host)
         )
+        published.wait(client, [parsed_args.host], parsed_args.wait, self.warn)
 
 
 class ListDrains(printing.Lister):

@@ -30,7 +30,6 @@ from nova import objects
 from nova_accel.model import naming
 from nova_accel.model.links import link_division
 from nova_accel.model.profiles import device_profile
-from nova_accel.model.units import host_links
 from nova_accel.model.units import known_units
 from nova_accel.model.units import link_shortage
 from nova_accel.model.units import shortage_reason
@@ -182,13 +181,12 @@ def _why(
     )
     if not unmet:
         return shortage_reason.together(asked, inventories, max_length)
-    links = known.links() if any(wish.is_joined for wish in unmet) else []
     return shortage_reason.alone(
         {name: group for name, group in asked.items() if group.link is None},
         inventories,
         max_length,
         {
-            _name(wish): _unmet_join(tuple(wish.asked.values()), links)
+            _name(wish): _unmet_join(tuple(wish.asked.values()), known)
             for wish in unmet
             if wish.is_joined
         },
@@ -204,12 +202,17 @@ def _name(wish: _Wish) -> str:
 
 def _unmet_join(
     groups: Sequence[device_profile.Group],
-    links: Sequence[host_links.HostLinks],
+    known: known_units.KnownUnits,
 ) -> shortage_reason.Unmet:
     [link] = {group.link for group in groups if group.link}
+    shortage = link_shortage.find(groups, known.links())
+    if shortage is None:
+        placed = link_shortage.find(groups, known.links(only_placed=True))
+        shortage = (
+            shortage_reason.RESERVED if placed else shortage_reason.CLAIMED
+        )
     return shortage_reason.Unmet(
-        link_division.describe(link, groups),
-        link_shortage.find(groups, links) or shortage_reason.CLAIMED,
+        link_division.describe(link, groups), shortage
     )
 
 

@@ -75,7 +75,9 @@ class AcceleratorMixin(
         # for threads that Nova has started for libvirt.
         wiring.check_configured()
         super().init_host(host)
-        self._accelerators = wiring.start(self._host, host)
+        self._accelerators = wiring.start(
+            self._host, host, self._update_resources
+        )
         self.os_acc = self._accelerators.os_acc
         self._rpc_agent = wiring.agent(
             self._accelerators, self.replace_failed, self.set_profile
@@ -115,6 +117,16 @@ class AcceleratorMixin(
             # Nova keeps a copy of the tree for spawn. It was made before our
             # part was in the tree.
             self.provider_tree = copy.deepcopy(provider_tree)
+
+    def _update_resources(self) -> None:
+        """Have Nova update its resources as it does from time to time.
+
+        Nova takes its own lock for it, so two updates wait for each other.
+        """
+        # The manager's method for it would not tell of a failure.
+        self.virtapi._compute.rt.update_available_resource(
+            nova_context.get_admin_context(), self._accelerators.node.nodename
+        )
 
     def spawn(
         self,

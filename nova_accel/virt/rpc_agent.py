@@ -51,11 +51,13 @@ class Endpoint:
         set_profile: Callable[
             [Any, str, str | None, Sequence[Mapping[str, str]]], None
         ],
+        hurry: Callable[[], None],
     ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
         self._replace = replace
         self._set_profile = set_profile
+        self._hurry = hurry
 
     @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
     def program(
@@ -176,6 +178,10 @@ class Endpoint:
         The host's own rights count, not those of the caller.
         """
         self._programmer.stock(deployable_uuid, bitstream_uuid)
+
+    def hurry(self, context: Any) -> None:
+        """Report now, and have Placement know of the orders in the answer."""
+        self._hurry()
 
     def _program(
         self,

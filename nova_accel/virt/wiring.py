@@ -72,6 +72,7 @@ from nova_accel.virt.publishing import known_types
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
+from nova_accel.virt.publishing import placing
 from nova_accel.virt.publishing import publication
 from nova_accel.virt.publishing import published_traits
 from nova_accel.virt.publishing import units_in_use
@@ -94,13 +95,19 @@ def check_configured() -> None:
     store.from_conf()
 
 
-def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
+def start(
+    host: libvirt_host.Host,
+    service_host: str,
+    update_resources: Callable[[], None],
+) -> parts.Parts:
     """Make the parts of a host, and start them.
 
     Each part is made of parts that were made before it. The devices are
     discovered here, which is quick, and reported later. Only virtual
     functions that a reboot has removed take long to make.
 
+    :param update_resources: has Nova update its resources; not called before
+        Nova has done so itself
     :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed, or
         contradicts itself.
     :raises ConfigurationError: names the option that is wrong.
@@ -108,7 +115,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     common = _common(host, service_host)
     fpgas = _fpgas(common)
     holding = _holding(common, fpgas.programmer)
-    publishing = _publishing(common, fpgas, holding)
+    publishing = _publishing(common, fpgas, holding, update_resources)
 
     common.hardware.virtual_functions.make(common.hardware.specs)
     common.fabric.begin()
@@ -173,6 +180,7 @@ def agent(
             accelerators.bitstreams,
             replace,
             set_profile,
+            accelerators.cycle.hurry,
         ),
     )
 
@@ -382,45 +390,54 @@ class _Publishing:
 
     publisher: publication.Publisher
     providers: host_providers.Providers
+    placing: placing.Placing
 
 
 def _publishing(
-    common: _Common, fpgas: _Fpgas, holding: _Holding
+    common: _Common,
+    fpgas: _Fpgas,
+    holding: _Holding,
+    update_resources: Callable[[], None],
 ) -> _Publishing:
     nodename = common.node.nodename
-    return _Publishing(
-        publication.Publisher(
-            common.node,
-            functools.partial(
-                _discover,
-                common.hardware,
-                fpgas,
-                _links(common),
-                units_in_use.UnitsInUse(
-                    common.held, common.hardware.guests, common.current
-                ),
-                last_answers.LastAnswers(
-                    common.files.of_memory(
-                        held_answers.HeldAnswers(
-                            common.state / f'{nodename}.answers.json'
-                        )
-                    )
-                ),
+    publisher = publication.Publisher(
+        common.node,
+        functools.partial(
+            _discover,
+            common.hardware,
+            fpgas,
+            _links(common),
+            units_in_use.UnitsInUse(
+                common.held, common.hardware.guests, common.current
             ),
-            common.api,
-            common.current,
-            common.cycle,
-        ),
-        host_providers.Providers(
-            nodename,
-            common.current,
-            holding.cleaner,
-            holding.attachments,
-            common.files.of_memory(
-                published_traits.PublishedTraits(
-                    common.state / f'{nodename}.traits.json'
+            last_answers.LastAnswers(
+                common.files.of_memory(
+                    held_answers.HeldAnswers(
+                        common.state / f'{nodename}.answers.json'
+                    )
                 )
             ),
+        ),
+        common.api,
+        common.current,
+        common.cycle,
+    )
+    providers = host_providers.Providers(
+        nodename,
+        common.current,
+        holding.cleaner,
+        holding.attachments,
+        common.files.of_memory(
+            published_traits.PublishedTraits(
+                common.state / f'{nodename}.traits.json'
+            )
+        ),
+    )
+    return _Publishing(
+        publisher,
+        providers,
+        placing.Placing(
+            common.current, providers, update_resources, publisher.report
         ),
     )
 
@@ -444,6 +461,7 @@ def _steps(
         ),
         ('The programming of regions is not reported', fpgas.history.report),
         (_UNPUBLISHED, publishing.publisher.report),
+        ('Placement does not know of the orders', publishing.placing.go_on),
         (taking_over.NOT_TAKEN_OVER, holding.taking_over.go_on),
         ('Accelerators are not cleaned', holding.cleaner.go_on),
         ('Lost accelerators are not made again', lost_mdevs.go_on),

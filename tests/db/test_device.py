@@ -199,6 +199,39 @@ class TestSetStatus(DeviceTestCase):
             host_orders.Orders(2), self.host.report(orders_seen=1)
         )
 
+    def test_whether_placement_has_it(self) -> None:
+        """Only the revision that brought it counts, and later ones."""
+        first, second = (self.host.device_uuid(bus) for bus in (0, 1))
+
+        def unpublished() -> set[str]:
+            return {
+                each['uuid']
+                for each in device.get_all()
+                if not each['is_published']
+            }
+
+        self.assertEqual(set(), unpublished())
+        self.assertEqual(
+            self.host.hostname,
+            device.set_status(first, hardware.Status.MAINTAINING),
+        )
+        self.assertEqual({first}, unpublished())
+        told = self.host.report()
+        assert told is not None
+        device.set_status(second, hardware.Status.MAINTAINING)
+        self.assertEqual({first, second}, unpublished())
+        self.host.report()
+        self.host.tell(orders_placed=told.revision)
+        self.assertEqual({second}, unpublished())
+        # The same again is nothing new.
+        device.set_status(first, hardware.Status.MAINTAINING)
+        self.assertEqual({second}, unpublished())
+        # A revision of a host that was forgotten says nothing.
+        self.host.tell(orders_placed=told.revision + 99)
+        self.assertEqual({second}, unpublished())
+        self.host.follow()
+        self.assertEqual(set(), unpublished())
+
     def test_other_hosts_are_told_nothing(self) -> None:
         other = reports.SimulatedHost('compute-2')
         other.report()

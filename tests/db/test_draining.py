@@ -156,6 +156,22 @@ class TestDraining(DrainingTestCase):
         self.assertEqual(frozenset(), told.disabled)
         self.assertIsNone(self.other.report(orders_seen=0))
 
+    def test_whether_placement_has_it(self) -> None:
+        """A device that the drain does not change is as it was."""
+        device.set_status(self.host.device_uuid(0), MAINTAINING)
+        self.host.follow()
+        for change in (self.begin, self.end):
+            change()
+            self.assertEqual(
+                {self.host.device_uuid(bus) for bus in (1, 2)},
+                {
+                    each['uuid']
+                    for each in device.get_all()
+                    if not each['is_published']
+                },
+            )
+            self.host.follow()
+
     def test_what_is_held_stays(self) -> None:
         request = self.request()
         held = host_arqs.acquire(request)
@@ -251,9 +267,9 @@ class TestDraining(DrainingTestCase):
 
     def test_statements(self) -> None:
         """As many, however many devices there are."""
-        self.assertEqual(3, len(self.statements(self.begin)))
+        self.assertEqual(4, len(self.statements(self.begin)))
         self.assertEqual(1, len(self.statements(draining.get_all)))
-        self.assertEqual(3, len(self.statements(self.end)))
+        self.assertEqual(4, len(self.statements(self.end)))
 
 
 class TestAnnounced(DrainingTestCase):

@@ -89,6 +89,22 @@ class TestUnits(base.DatabaseTestCase):
                 )
             self.assertEqual({why: 1}, self.found('FPGA')[rp_uuid])
 
+    def test_what_placement_still_reserves(self) -> None:
+        """Until the host reports, which is named."""
+        uuid = self.host.device_uuid(1)
+        provider = self.host.rp_uuid(1, 0)
+        for status in (hardware.Status.MAINTAINING, hardware.Status.ENABLED):
+            device.set_status(uuid, status)
+        self.assertEqual(
+            {'reserved in Placement until host compute-1 reports': 1},
+            self.found('FPGA').pop(provider),
+        )
+        self.assertEqual(
+            {None: 1}, self.found('FPGA')[self.host.rp_uuid(0, 0)]
+        )
+        self.host.follow()
+        self.assertEqual({None: 1}, self.found('FPGA')[provider])
+
     def test_what_others_of_a_card_exclude(self) -> None:
         self.host = reports.SimulatedHost('cards', regions=(), cards=2)
         self.host.report()

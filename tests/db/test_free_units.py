@@ -161,6 +161,16 @@ class TestRead(FreeUnitsTestCase):
         found = free_units.read(None).at
         self.assertTrue(before <= found <= self.now())
 
+    def test_hosts_of_which_placement_lacks_a_change(self) -> None:
+        self.host.report()
+        reports.SimulatedHost('compute-2').report()
+        self.assertEqual(frozenset(), free_units.read(None).unplaced)
+        device.set_status(self.host.device_uuid(), hardware.Status.MAINTAINING)
+        for since in (None, self.now()):
+            self.assertEqual({'compute-1'}, free_units.read(since).unplaced)
+        self.host.follow()
+        self.assertEqual(frozenset(), free_units.read(None).unplaced)
+
     def test_one_statement(self) -> None:
         self.host.report()
         for since in (None, self.now()):

@@ -76,6 +76,7 @@ class MessageBus(fixtures.Fixture):
                     bitstreams,
                     programmer.replace,
                     programmer.set_profile,
+                    programmer.hurry,
                 ),
             )
             agent.start()
@@ -136,6 +137,7 @@ class FakeProgrammer:
     :ivar effect: is called with the instance's uuid and the device profile, if
         it does not fail
     :ivar fetched: uuids of bitstreams, which come when they do
+    :ivar hurried: one thing for each time that it was hurried
     :ivar stocked: deployable and bitstream uuids, likewise
     :ivar fault: what it raises from now on
     :ivar shell_loading: what it was told of that the last time
@@ -150,6 +152,7 @@ class FakeProgrammer:
         self.profiles: list[tuple[Any, ...]] = []
         self.effect: Callable[[str, str | None], None] = lambda *_asked: None
         self.fetched: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.hurried: queue.SimpleQueue[None] = queue.SimpleQueue()
         self.stocked: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.fault: Exception | None = None
 
@@ -174,6 +177,9 @@ class FakeProgrammer:
 
     def stock(self, deployable_uuid: str, bitstream_id: str) -> None:
         self.stocked.put((deployable_uuid, bitstream_id))
+
+    def hurry(self) -> None:
+        self.hurried.put(None)
 
     def replace(
         self, context: Any, instance_uuid: str, arq_uuids: Any

@@ -381,6 +381,7 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
             'openstack.accelerator.v2',
             {
                 'accelerator_audit_list': listed,
+                'accelerator_device_drain': self._change_device,
                 'accelerator_device_holder_list': lambda command: listed(
                     command, '--long'
                 ),
@@ -388,6 +389,7 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_device_profile_explain': lambda command: listed(
                     command, self.profile
                 ),
+                'accelerator_device_undrain': self._change_device,
                 # See TestDrain.
                 'accelerator_host_drain': unknown_host,
                 'accelerator_host_drain_list': listed,
@@ -412,6 +414,15 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_topology_map': self._map,
             },
         )
+
+    def _change_device(self, command: type[Any]) -> None:
+        for arguments in ((_SAID,), (_SAID, '--host', _SAID)):
+            self.assert_harmless(self.printed(command, *arguments))
+        with engine.reader() as connection:
+            uuid = connection.scalar(
+                sa.select(schema.DEVICES.c.uuid).order_by(schema.DEVICES.c.id)
+            )
+        self.assert_list_harmless(command, uuid, '--wait', '0')
 
     def _replace(self, command: type[Any]) -> None:
         self.assert_harmless(self.printed(command, _SAID))

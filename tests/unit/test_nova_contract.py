@@ -39,6 +39,9 @@ SIGNATURES = {
             'self nodename',
         'nova.virt.libvirt.driver:LibvirtDriver.update_provider_tree':
             'self provider_tree nodename allocations',
+        'nova.compute.manager:ComputeVirtAPI.__init__': 'self compute',
+        'nova.compute.resource_tracker:ResourceTracker'
+        '.update_available_resource': 'self context nodename startup',
         'nova.virt.libvirt.driver:LibvirtDriver.spawn':
             'self context instance image_meta injected_files admin_password '
             'allocations network_info block_device_info power_on accel_info',
@@ -662,6 +665,32 @@ class TestNovaContract(testtools.TestCase):
                     | set(re.findall(r'= ([\w.]+)\(', source))
                 ),
             )
+
+    def test_an_update_that_we_ask_for_waits_for_novas_own(self):
+        """virt/driver.py asks for one by the manager behind ``virtapi``."""
+        manager, tracker = (
+            _resolve(f'nova.compute.{name}')
+            for name in (
+                'manager:ComputeManager',
+                'resource_tracker:ResourceTracker',
+            )
+        )
+        api = _resolve('nova.compute.manager:ComputeVirtAPI')
+        for function, line in (
+            (api.__init__, 'self._compute = compute'),
+            (manager.__init__, 'self.rt = resource_tracker.ResourceTracker('),
+            (
+                tracker.update_available_resource,
+                'self._update_available_resource(context, resources',
+            ),
+            (
+                tracker._update_available_resource,
+                '@utils.synchronized(COMPUTE_RESOURCE_SEMAPHORE',
+            ),
+            (tracker._update_available_resource, 'self._update(context, cn'),
+            (tracker._update, 'self._update_to_placement('),
+        ):
+            self.assertIn(line, inspect.getsource(function))
 
     def test_the_statistics_of_a_host_reach_the_scheduler(self):
         """As texts: virt/driver.py, scheduler/weigher.py."""

@@ -154,11 +154,19 @@ DEVICE = _fields(
                 }
             ),
         },
+        'is_published': {
+            'type': 'boolean',
+            'description': (
+                'Whether Placement counts the device by its status, as far '
+                'as its host knows. From 2.5 on'
+            ),
+        },
     },
     'status',
     'fault',
     'attributes',
     'unclean_attach_handles',
+    'is_published',
 )
 
 DEPLOYABLE = _fields(

@@ -183,6 +183,22 @@ def stock(
         )
 
 
+def hurry(callee: host_rpc.Callee) -> None:
+    """Have a host report, and have Placement know of it, without a wait.
+
+    :raises Conflict: the host is in no cell.
+    :raises ServiceUnavailable: the message bus is away.
+    """
+    with (
+        _translated(callee),
+        _client(nova_context.get_admin_context(), callee) as (
+            cell_context,
+            prepare,
+        ),
+    ):
+        prepare(retry=_RETRIES).cast(cell_context, 'hurry')
+
+
 def _call(
     context: nova_context.RequestContext,
     callee: host_rpc.Callee,

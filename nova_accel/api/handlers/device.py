@@ -20,6 +20,7 @@ from oslo_log import log as logging
 import webob
 
 from nova_accel import reason
+from nova_accel.api.compute import hurrying
 from nova_accel.api.http import microversion
 from nova_accel.api.http import paging
 from nova_accel.api.http import representation
@@ -83,7 +84,9 @@ def enable_device(req: webob.Request) -> webob.Response:
 
 
 def _set_status(req: webob.Request, status: hardware.Status) -> webob.Response:
-    device_db.set_status(request.path_uuid(req, 'uuid'), status)
+    hurrying.order(
+        device_db.set_status(request.path_uuid(req, 'uuid'), status)
+    )
     return webob.Response(status=204, content_type=None)
 
 
@@ -122,4 +125,6 @@ def _to_json(
             }
             for handle in device['unclean']
         ]
+    if microversion.is_at_least(req, '2.5'):
+        shown['is_published'] = device['is_published']
     return shown

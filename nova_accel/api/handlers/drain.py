@@ -18,6 +18,7 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
+from nova_accel.api.compute import hurrying
 from nova_accel.api.http import microversion
 from nova_accel.api.http import request
 from nova_accel.api.schemas import drain as schemas
@@ -58,13 +59,16 @@ def begin_drain(req: webob.Request) -> webob.Response:
     if start is not None and until is not None and start >= until:
         raise exceptions.InvalidRequest('from: the time is not before until')
     draining.begin(hostname, body['reason'], until, context.user_id, start)
+    hurrying.order(hostname)
     return _answer(req, hostname)
 
 
 def end_drain(req: webob.Request) -> webob.Response:
     """Enable the devices that the drain has disabled."""
     request.authorize(req)
-    draining.end(request.path_hostname(req))
+    hostname = request.path_hostname(req)
+    draining.end(hostname)
+    hurrying.order(hostname)
     return webob.Response(status=204, content_type=None)
 
 

@@ -150,6 +150,8 @@ REPORT = scalars.strict_object(
             'maxItems': bounds.MAX_DEVICES_OF_PART,
         },
         'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
+        # The revision that Placement has.
+        'orders_placed': {'anyOf': [_REVISION, {'type': 'null'}]},
         host_contract.KEY: {
             'type': 'integer',
             'minimum': host_contract.FIRST,
@@ -177,6 +179,7 @@ REPORT = scalars.strict_object(
     },
     'devices',
     'orders_seen',
+    'orders_placed',
     'findings',
     'part',
     'others',

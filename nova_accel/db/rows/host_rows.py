@@ -39,6 +39,15 @@ IS_DUE = sa.case(
 )
 
 
+#: Whether Placement counts some device as before it was disabled or enabled.
+IS_UNPLACED = _HOSTS.c.orders_placed < _HOSTS.c.statuses_since
+
+#: Whether Placement counts a device of the host by the device's status, as far
+#: as the host knows.
+IS_PUBLISHED = sa.case(
+    (_DEVICES.c.status_since <= _HOSTS.c.orders_placed, True), else_=False
+)
+
 #: ``hosts.found_silent`` of a host of which owners are told that it is silent.
 TOLD_SILENT = 2
 

@@ -38,6 +38,16 @@ _HANDLES = schema.ATTACH_HANDLES
 _ARQS = schema.ARQS
 
 
+#: The revision by which a device changes its status, for an ``UPDATE`` of it.
+#: The transaction has locked its host, and then calls
+#: :func:`change_statuses`.
+STATUS_SINCE = (
+    sa.select(_HOSTS.c.orders + 1)
+    .where(_HOSTS.c.hostname == _DEVICES.c.hostname)
+    .scalar_subquery()
+)
+
+
 class HostNews(NamedTuple):
     """Further findings of a report about its host.
 
@@ -123,4 +133,16 @@ def change(
         sa.update(_HOSTS)
         .where(*where)
         .values(orders=_HOSTS.c.orders + 1, changed_at=clock.now(), **values)
+    )
+
+
+def change_statuses(
+    connection: sa.Connection, *where: sa.ColumnElement[bool], **values: Any
+) -> None:
+    """As :func:`change`, after :data:`STATUS_SINCE` was set."""
+    change(connection, *where, **values)
+    # In a statement of its own: databases differ in which value of a column
+    # that is changed another one gets.
+    connection.execute(
+        sa.update(_HOSTS).where(*where).values(statuses_since=_HOSTS.c.orders)
     )

@@ -93,6 +93,12 @@ HOSTS = _table(
     # The revision of the host's orders: which devices are disabled, and which
     # attach handles are unclean.
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
+    # The largest status_since of its devices, and the revision that Placement
+    # has, as far as the host knows.
+    sa.Column(
+        'statuses_since', sa.Integer, nullable=False, server_default='0'
+    ),
+    sa.Column('orders_placed', sa.Integer, nullable=False, server_default='0'),
     # When its devices, their contents or their faults, its orders or its
     # absent handles changed. A report that has nothing new leaves it.
     sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),
@@ -126,6 +132,8 @@ DEVICES = _table(
     sa.Column('driver', sa.String(255), nullable=False),
     sa.Column('numa_node', sa.Integer),
     sa.Column('status', sa.String(16), nullable=False),
+    # The revision of the host's orders that brought it.
+    sa.Column('status_since', sa.Integer, nullable=False, server_default='0'),
     # Whether it is disabled because its host is drained, and for no other
     # reason.
     sa.Column('is_drained', sa.Boolean, nullable=False, server_default='0'),

@@ -171,7 +171,8 @@ class CurrentState:
     """The view and the orders of the moment.
 
     The publisher replaces each as a whole, and everybody else reads it.
-    ``orders`` is None before the API's first answer. ``unjournaled`` are the
+    ``orders`` is None before the API's first answer. ``placed`` are the orders
+    that Placement has; None before that is known. ``unjournaled`` are the
     bindings of the API's last list that the journal lacked, adopted or not;
     None before the first list. ``uncounted`` are the units that instances
     hold and that Placement has not allocated to them; None before the first
@@ -182,6 +183,7 @@ class CurrentState:
 
     view: View
     orders: host_orders.Orders | None = None
+    placed: host_orders.Orders | None = None
     unjournaled: tuple[host_binding.Binding, ...] | None = None
     uncounted: counted.Units | None = None
     is_doubtful: bool = False

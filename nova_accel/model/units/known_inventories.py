@@ -31,6 +31,7 @@ def build(
     claimed: Mapping[str, Mapping[str, int]],
     silent: frozenset[str],
     taken: Mapping[str, Set[card_slice.CardSlice]],
+    unplaced: frozenset[str] = frozenset(),
 ) -> list[explanation.Inventory]:
     """The inventories of the deployables' providers, without their devices.
 
@@ -39,6 +40,8 @@ def build(
 
     :param claimed: provider -> resource class -> units
     :param silent: the names of the hosts that do not report
+    :param unplaced: the names of those of which Placement lacks the last
+        change
     :param taken: provider of a card of many shapes -> what servers have of it
     """
     units: dict[tuple[str, str, str], dict[str | None, int]] = {}
@@ -77,6 +80,7 @@ def build(
                 (),
                 amounts,
                 hostname in silent,
+                is_unplaced=hostname in unplaced,
             )
         )
     return found

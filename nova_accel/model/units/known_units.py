@@ -70,6 +70,8 @@ class KnownUnits:
         self._claims = unit_claims.UnitClaims()
         #: The names of the hosts that do not report.
         self.silent: frozenset[str] = frozenset()
+        #: The names of those of which Placement lacks the last change.
+        self.unplaced: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._served_by: dict[_Request, _Serving] = {}
         #: The units that are promised and not claimed yet.
@@ -165,13 +167,17 @@ class KnownUnits:
                 harms.append(harm)
         return card_slices.add_up(harms)
 
-    def links(self) -> list[host_links.HostLinks]:
-        """The link sets of all hosts that report and have some."""
+    def links(self, only_placed: bool = False) -> list[host_links.HostLinks]:
+        """The link sets of all hosts that report and have some.
+
+        :param only_placed: only of those that are in Placement as they are
+        """
+        left_out = self.silent | (self.unplaced if only_placed else set())
         with self._lock:
             hostnames = {
                 each.hostname
                 for each in self._deployables.all
-                if each.link_sets and each.hostname not in self.silent
+                if each.link_sets and each.hostname not in left_out
             }
         return [self._links_of(hostname) for hostname in sorted(hostnames)]
 
@@ -200,10 +206,11 @@ class KnownUnits:
         groups: Iterable[device_profile.Group],
         is_isolated: bool = False,
     ) -> bool:
-        """Whether a host that reports has free units for all of the groups.
+        """Whether a host has free units for all of the groups.
 
-        Placement knows better: False is a suspicion, which also falls on some
-        requests with several groups that could be served.
+        It reports, and Placement has it as it is. Placement knows better:
+        False is a suspicion, which also falls on some requests with several
+        groups that could be served.
 
         :param is_isolated: whether each group needs a provider of its own
         """
@@ -255,10 +262,14 @@ class KnownUnits:
             return next(self._deployables.free.hosts(groups), None) is not None
 
     def _still_serves(self, before: _Serving) -> bool:
-        """Whether the host reports, and none of its pools has changed."""
-        return before.hostname not in self.silent and all(
+        """Whether the host is offered, and none of its pools has changed."""
+        return self._is_offered(before.hostname) and all(
             self._pools.get(rp_uuid) is pool for rp_uuid, pool in before.pools
         )
+
+    def _is_offered(self, hostname: str) -> bool:
+        """Whether the host reports, and Placement has it as it is."""
+        return hostname not in self.silent and hostname not in self.unplaced
 
     def _remember(self, request: _Request, hostname: str) -> None:
         if len(self._served_by) >= _REMEMBERED:
@@ -356,7 +367,7 @@ class KnownUnits:
                 for rp_uuid in claimed
             }
         return known_inventories.build(
-            deployables, claimed, self.silent, taken
+            deployables, claimed, self.silent, taken, self.unplaced
         )
 
     def claim(
@@ -426,6 +437,7 @@ class KnownUnits:
             for hostname in touched.hostnames:
                 self._links.pop(hostname, None)
             self.silent = changes.silent
+            self.unplaced = changes.unplaced
             self._drop_pools(touched.rp_uuids | self._claims.expire(now))
 
     def _drop_pools(self, rp_uuids: Iterable[str]) -> None:
@@ -494,7 +506,7 @@ class KnownUnits:
 
         :param is_isolated: whether each group needs a provider of its own
         """
-        return hostname not in self.silent and host_fit.Fit(
+        return self._is_offered(hostname) and host_fit.Fit(
             tuple(self._deployables.free.of_host(hostname)),
             lambda rp_uuid, group: self._pool(rp_uuid).room(group),
             is_isolated,

@@ -72,6 +72,11 @@ _NOTHING_JOINED: Mapping[str, Unmet] = types.MappingProxyType({})
 #: Placement has nothing free, and the hosts have.
 CLAIMED = Shortage('the free ones are being handed out')
 
+#: They are free again, and their host has not told Placement.
+RESERVED = Shortage(
+    'free, but Placement still reserves them until a host reports'
+)
+
 
 def alone(
     groups: Mapping[str, device_profile.Group],
@@ -170,8 +175,9 @@ def find(
             _without_a_trait(group, wanted, there),
         )
     large = [each for each in suited if each.total >= wanted]
-    if any(each.free >= wanted for each in large):
-        return None
+    free = [each for each in large if each.free >= wanted]
+    if free:
+        return RESERVED if all(each.is_unplaced for each in free) else None
     return Shortage(
         _why_not_free(large),
         _fewer(large) or _without_a_trait(group, wanted, there),

@@ -79,6 +79,11 @@ class Providers:
         self._looks += 1
         self._starting = threading.get_ident() if self._looks == 1 else None
 
+    @property
+    def may_hurry(self) -> bool:
+        """Whether an update that Nova did not plan disturbs no start."""
+        return self._looks > 1
+
     def stats(self) -> dict[str, str]:
         """How many units there are, as statistics of the host."""
         return host_stats.to_stats(self._current.view.units)
@@ -142,6 +147,8 @@ class Providers:
         )
         nova_tree.apply(tree, self._nodename, changes)
         self._unwanted = changes.unwanted
+        if not changes:
+            self._current.placed = orders
         return bool(changes)
 
     def settle(self) -> None:

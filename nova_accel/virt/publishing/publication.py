@@ -130,6 +130,7 @@ class Publisher:
         :raises AcceleratorError: it has not accepted the report.
         """
         view, orders = self._current.view, self._current.orders
+        placed = self._current.placed
         devices = [
             device.to_report(self._node.uuid, view.layout.rp_uuids)
             for device in view.devices
@@ -142,6 +143,7 @@ class Publisher:
             devices,
             orders.revision if orders else None,
             findings,
+            placed.revision if placed else None,
         )
         if newer is not None:
             self._current.orders = newer

@@ -17,8 +17,10 @@ import io
 import types
 from typing import Any
 
+import fixtures
 import testtools
 
+from nova_accel.osc import published
 from nova_accel.testing import accelerator_api
 from rig import quick_database
 
@@ -34,6 +36,8 @@ class CommandTestCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.useFixture(quick_database.QuickDatabases())
+        # No host reports by itself.
+        self.useFixture(fixtures.MockPatchObject(published, 'WAIT_S', 0))
         self.api = self.useFixture(accelerator_api.AcceleratorApi(self.roles))
         self.app = types.SimpleNamespace(
             client_manager=types.SimpleNamespace(accelerator=self.api.adapter),

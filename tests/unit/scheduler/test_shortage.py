@@ -19,6 +19,7 @@ import sqlalchemy as sa
 import testtools
 
 from nova_accel.db import client_arqs
+from nova_accel.db import device as device_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db.sql import schema
 from nova_accel.model import naming
@@ -40,6 +41,26 @@ def explain(spec):
     shortage.explain(
         nova_context.get_admin_context(), spec, ownership.our_groups(spec)
     )
+
+
+def change_statuses():
+    """Disable and enable all devices, of which Placement is not told."""
+    for device in device_db.get_all():
+        for status in ('maintaining', 'enabled'):
+            device_db.set_status(device['uuid'], status)
+
+
+def reserve(placement, resource_class):
+    """Have Placement reserve all units of a class."""
+    for provider in placement.get(
+        '/resource_providers', version='1.26'
+    ).json()['resource_providers']:
+        path = f'/resource_providers/{provider["uuid"]}/inventories'
+        there = placement.get(path, version='1.26').json()
+        inventory = there['inventories'].get(resource_class)
+        if inventory is not None:
+            inventory['reserved'] = inventory['total']
+            scheduling.checked(placement.put(path, there, version='1.26'))
 
 
 class TestExplain(testtools.TestCase):
@@ -187,6 +208,24 @@ class TestExplain(testtools.TestCase):
         )
         self.explain(({'FPGA': 1},))
 
+    def test_what_placement_still_reserves(self):
+        """The host has enabled it, and Placement does not know yet."""
+        asked = self.questions()
+        change_statuses()
+        # There is one where nothing has changed.
+        self.explain(({'FPGA': 1},))
+        self.assertEqual(1, len(asked))
+        reserve(self.placement.client, 'FPGA')
+        words = (
+            'device_profile_0 (FPGA=1): free, but Placement still reserves '
+            'them until a host reports'
+        )
+        self.assertIn(words, self.reason(({'FPGA': 1},)))
+        self.host.follow()
+        asked.clear()
+        self.explain(({'FPGA': 1},))
+        self.assertEqual([], asked)
+
     def bind(self):
         """Have an instance take the first FPGA."""
         device_profile_db.create('fpga', [{'resources:FPGA': '1'}])
@@ -298,6 +337,14 @@ class TestLinks(testtools.TestCase):
         )
         self.assertNotIn('board-', str(error))
         return str(error)
+
+    def test_what_placement_still_reserves(self):
+        change_statuses()
+        reserve(self.cloud.placement.client, 'PGPU')
+        self.assertIn(
+            'free, but Placement still reserves them until a host reports',
+            self.refused('gpus8'),
+        )
 
     def test_kind_and_size(self):
         for profile in ('gpu', 'gpus8', 'gpus2'):

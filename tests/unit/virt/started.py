@@ -71,7 +71,7 @@ class StartedTestCase(testtools.TestCase):
         self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
 
     def start(self):
-        started = wiring.start(self.libvirt.host, SERVICE_HOST)
+        started = wiring.start(self.libvirt.host, SERVICE_HOST, lambda: None)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(lambda: started.cycle._idle.wait(30))
         self.current = compute_parts.current_state(started)

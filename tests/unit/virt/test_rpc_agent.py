@@ -221,3 +221,7 @@ class TestEndpoint(message_bus.TestCase):
         self.assertEqual(
             (DEPLOYABLE, BITSTREAM), self.programmer.stocked.get(timeout=10)
         )
+
+    def test_hurry(self):
+        self.client.cast(self.context, 'hurry')
+        self.assertIsNone(self.programmer.hurried.get(timeout=10))

@@ -45,6 +45,12 @@ def _create_hosts() -> None:
         ),
         sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
         sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
+        sa.Column(
+            'statuses_since', sa.Integer, nullable=False, server_default='0'
+        ),
+        sa.Column(
+            'orders_placed', sa.Integer, nullable=False, server_default='0'
+        ),
         sa.Column('changed_at', sa.DateTime),
         sa.Column('drained_from', sa.DateTime),
         sa.Column('drained_at', sa.DateTime),
@@ -86,6 +92,9 @@ def _create_devices() -> None:
         sa.Column('driver', sa.String(255), nullable=False),
         sa.Column('numa_node', sa.Integer),
         sa.Column('status', sa.String(16), nullable=False),
+        sa.Column(
+            'status_since', sa.Integer, nullable=False, server_default='0'
+        ),
         sa.Column(
             'is_drained', sa.Boolean, nullable=False, server_default='0'
         ),

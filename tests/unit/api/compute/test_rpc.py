@@ -150,6 +150,21 @@ class TestSetProfile(TestCase):
         self.assertEqual(('why', 'its why'), (str(error), error.public))
 
 
+class TestHurry(TestCase):
+    def test_the_host_is_told(self):
+        self.bus.add_host('compute-1', self.programmer)
+        rpc.hurry(CALLEE)
+        self.assertIsNone(self.programmer.hurried.get(timeout=10))
+
+    def test_a_host_that_does_not_listen(self):
+        """Nobody waits for it."""
+        self.bus.add_host('compute-1')
+        rpc.hurry(CALLEE)
+
+    def test_a_host_of_no_cell(self):
+        self.assertRaises(exceptions.Conflict, rpc.hurry, CALLEE)
+
+
 class TestThroughRealRpc(TestCase):
     """A real bus sends a fault as text: so does this one."""
 

@@ -33,6 +33,7 @@ _FIRST_REPORT = {
     'digest',
     'devices',
     'orders_seen',
+    'orders_placed',
     'part',
     'others',
     'contract',

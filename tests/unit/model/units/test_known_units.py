@@ -71,12 +71,18 @@ class KnownUnitsTestCase(testtools.TestCase):
         *others: unit_changes.ChangedDeployable,
         is_all: bool = False,
         silent: Sequence[str] = (),
+        unplaced: Sequence[str] = (),
         now: float = 0,
         **of_hosts: Sequence[unit_changes.ChangedDeployable],
     ) -> None:
         self.known.apply(
             unit_changes.Changes(
-                NOW, is_all, of_hosts, others, frozenset(silent)
+                NOW,
+                is_all,
+                of_hosts,
+                others,
+                frozenset(silent),
+                frozenset(unplaced),
             ),
             now,
         )
@@ -138,6 +144,23 @@ class TestApply(KnownUnitsTestCase):
         self.assertEqual({'two'}, self.known.silent)
         self.apply()
         self.assertEqual(frozenset(), self.known.silent)
+
+    def test_hosts_of_which_placement_lacks_a_change(self) -> None:
+        """They are suspected, and have what they have."""
+        self.assertTrue(self.known.serves([group()]))
+        self.apply(unplaced=['one'])
+        self.assertTrue(self.known.serves([group()]))
+        self.apply(unplaced=['one', 'two'])
+        self.assertFalse(self.known.serves([group()]))
+        self.assertEqual(
+            {'one': 2, 'two': 1}, self.known.count_servers([group()])
+        )
+        self.assertEqual(
+            {True},
+            {each.is_unplaced for each in self.known.inventories({'FPGA'})},
+        )
+        self.apply()
+        self.assertTrue(self.known.serves([group()]))
 
     def test_the_same_again_changes_nothing(self) -> None:
         before = [self.known.pool(f'rp-{uuid}') for uuid in 'abc']

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model.profiles import device_profile
+from nova_accel.model.units import explanation
 from nova_accel.model.units import shortage_reason
 from unit.model import shortages
 
@@ -74,6 +75,47 @@ class TestRefusals(testtools.TestCase):
         text = told(shortage, max_length)
         self.assertLessEqual(len(text), max(3, max_length))
         self.assertNotRegex(text, 'host-|compute-|rp|I/O|fire')
+
+
+class TestUnplaced(testtools.TestCase):
+    def found(self, *hosts: tuple[int, bool]) -> str | None:
+        """Why two FPGAs cannot be had.
+
+        :param hosts: the free units of each, and whether Placement lacks a
+            change of it
+        """
+        shortage = shortage_reason.find(
+            device_profile.Group({'FPGA': 2}),
+            [
+                explanation.Inventory(
+                    f'host-{number}',
+                    f'rp-{number}',
+                    'FPGA',
+                    frozenset(),
+                    (),
+                    {None: free, 'in use': 4 - free},
+                    is_unplaced=is_unplaced,
+                )
+                for number, (free, is_unplaced) in enumerate(hosts)
+            ],
+        )
+        return None if shortage is None else str(shortage)
+
+    def test_all_that_have_enough(self) -> None:
+        for hosts in (((2, True),), ((3, True), (1, False))):
+            self.assertEqual(
+                'free, but Placement still reserves them until a host reports',
+                self.found(*hosts),
+            )
+
+    def test_some_of_them(self) -> None:
+        self.assertIsNone(self.found((2, True), (2, False)))
+
+    def test_one_that_has_too_few(self) -> None:
+        self.assertEqual(
+            'of 4, 3 in use and 1 free, nearest: 1 free at one place',
+            self.found((1, True)),
+        )
 
 
 class TestNotFree(testtools.TestCase):

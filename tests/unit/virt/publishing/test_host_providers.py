@@ -83,6 +83,7 @@ class ProvidersTestCase(testtools.TestCase):
         self.orders = host_orders.Orders(1)
         self.uncounted = {}
         self.awaited = frozenset()
+        self.placed = None
         self.tree = nova_tree.ProviderTree()
         self.tree.new_root(NODE, NODE_UUID)
         self.refused = None
@@ -312,6 +313,23 @@ class TestReserved(ProvidersTestCase):
         self.assert_pool(2, 1)
         self.orders = host_orders.Orders(3)
         self.assert_pool(2, 0)
+
+    def test_what_placement_has(self):
+        """Nova may fail to write a change, so only the next update tells."""
+        self.assert_pool(2, 0)
+        self.assertIs(self.orders, self.placed)
+        before = self.orders
+        uuid = naming.derived_uuid(NODE_UUID, FIRST)
+        self.orders = host_orders.Orders(2, disabled=frozenset({uuid}))
+        self.periodic()
+        self.assertIs(before, self.placed)
+        self.periodic()
+        self.assertIs(self.orders, self.placed)
+
+    def test_nova_is_hurried_only_after_its_start(self):
+        self.assertFalse(self.providers.may_hurry)
+        self.periodic()
+        self.assertTrue(self.providers.may_hurry)
 
     def test_what_is_held_and_not_allocated(self):
         """Also before a nova-compute that starts anew has looked for it."""

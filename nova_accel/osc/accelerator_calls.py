@@ -36,6 +36,10 @@ _WARNING = re.compile(r'299 nova_accel "((?:[^"\\]|\\.)*)"')
 _MAX_WORDS = 2000
 
 
+class NotFound(exceptions.CommandError):
+    """The API knows no such thing."""
+
+
 def client_of(app: Any) -> ks_adapter.Adapter:
     """The adapter to the API, with the token of the one who types.
 
@@ -57,7 +61,8 @@ def call(
     :param path: below the version, for example ``/devices``
     :param warn: is told each warning of the answer
     :param arguments: ``json`` for the body, ``params`` for the query
-    :raises CommandError: the API refuses it; the text has its words.
+    :raises CommandError: the API refuses it, as :class:`NotFound` with 404;
+        the text has its words.
     """
     response = client.request(
         path,
@@ -68,7 +73,12 @@ def call(
         **arguments,
     )
     if response.status_code >= 400:
-        raise exceptions.CommandError(
+        kind = (
+            NotFound
+            if response.status_code == 404
+            else exceptions.CommandError
+        )
+        raise kind(
             f'The accelerator API answers {method} {path} with '
             f'{response.status_code}: {_words(response)}'
         )

@@ -32,6 +32,8 @@ COLUMNS = ('Device', 'Host', 'Address', 'Model', 'Status', 'In Placement')
 #: How many addresses of a host a fault names.
 _MOST_TOLD = 16
 
+_CURE = '"openstack accelerator device list" shows the devices'
+
 
 class _Change(printing.Lister):
     """Changes the status of devices."""
@@ -134,12 +136,17 @@ def _find(
 def _of_uuid(client: ks_adapter.Adapter, name: str) -> dict[str, Any]:
     if not uuidutils.is_uuid_like(name):
         raise exceptions.CommandError(
-            f'{name} is not the uuid of a device: "openstack accelerator '
-            'device list" shows them. A PCI address needs --host'
+            f'{name} is not the uuid of a device: {_CURE}. A PCI address '
+            'needs --host'
         )
-    found: dict[str, Any] = accelerator_calls.call(
-        client, 'GET', f'/devices/{name}'
-    )
+    try:
+        found: dict[str, Any] = accelerator_calls.call(
+            client, 'GET', f'/devices/{name}'
+        )
+    except accelerator_calls.NotFound as error:
+        raise exceptions.CommandError(
+            f'There is no device {name}: {_CURE}'
+        ) from error
     return found
 
 

@@ -156,21 +156,24 @@ class Drain(printing.Lister):
             self._tell_plan(emptying.look())
             with show_progress() as tell:
                 emptying.run(parsed_args.timeout, tell)
+            self._tell_published(parsed_args)
         except KeyboardInterrupt:
             self._is_interrupted = True
             self.warn(GO_ON)
-        else:
-            self._tell_published(parsed_args)
         self._rows = emptying.rows()
         return COLUMNS, [_shown(row) for row in self._rows]
 
     def _tell_published(self, parsed_args: argparse.Namespace) -> None:
-        published.wait(
-            accelerator_calls.client_of(self.app),
-            [parsed_args.host],
-            parsed_args.wait,
-            self.warn,
-        )
+        try:
+            published.wait(
+                accelerator_calls.client_of(self.app),
+                [parsed_args.host],
+                parsed_args.wait,
+                self.warn,
+            )
+        except exceptions.CommandError as error:
+            # The servers are told of all the same.
+            self.warn(str(error))
 
     def _tell_plan(self, rows: Iterable[host_emptying.ServerRow]) -> None:
         for row in rows:

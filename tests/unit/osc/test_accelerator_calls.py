@@ -17,7 +17,9 @@ import fixtures
 from osc_lib import exceptions
 import requests
 import testtools
+import webob
 
+from nova_accel.api.http import warning
 from nova_accel.osc import accelerator_calls
 from nova_accel.testing import reports
 from unit.osc import base
@@ -35,9 +37,31 @@ class TestCall(base.CommandTestCase):
             self.call('POST', f'/devices/{found[0]["uuid"]}/disable')
         )
 
+    def test_warnings(self) -> None:
+        told: list[str] = []
+        texts = ['say "a\\b", and', 'go', '299 nova_accel "x"']
+
+        def answer(*_arguments: object) -> webob.Response:
+            response = webob.Response(status=204, content_type=None)
+            warning.add(response, texts)
+            return response
+
+        reports.SimulatedHost('compute-1').report()
+        uuid = self.call('GET', '/devices')['devices'][0]['uuid']
+        with fixtures.MockPatch(
+            'nova_accel.api.handlers.device._set_status', answer
+        ):
+            accelerator_calls.call(
+                self.api.adapter,
+                'POST',
+                f'/devices/{uuid}/disable',
+                told.append,
+            )
+        self.assertEqual(texts, told)
+
     def test_refusal_of_a_handler(self) -> None:
         error = self.assertRaises(
-            exceptions.CommandError,
+            accelerator_calls.NotFound,
             self.call,
             'GET',
             '/device_profiles/gold',

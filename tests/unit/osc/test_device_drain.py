@@ -96,9 +96,9 @@ class TestDrain(fleet.FleetTestCase):
         self.assertEqual({'enabled'}, {*self.statuses().values()})
 
     def test_one_of_several_is_unknown(self) -> None:
-        self.assertIn(
-            fleet.SERVER, self.assert_refused(self.first, fleet.SERVER)
-        )
+        words = self.assert_refused(self.first, fleet.SERVER)
+        self.assertIn(f'no device {fleet.SERVER}', words)
+        self.assertIn('device list', words)
 
     def test_no_uuid(self) -> None:
         for name in ('nonsense', 'a/b', '0000:00:00.0'):

@@ -47,6 +47,35 @@ class HostDrainTestCase(draining.DrainTestCase):
         }
 
 
+class TestPublished(HostDrainTestCase):
+    """Both commands say whether Placement has the change."""
+
+    def test_the_host_has_not_reported(self) -> None:
+        words = 'compute-1 has not reported yet'
+        self.drain(*_REASON, '--wait', '3')
+        self.assertIn(words, self.said)
+        made, parsed = self.parse(host_drain.Undrain, 'compute-1')
+        made.take_action(parsed)
+        self.assertEqual(2, self.said.count(words))
+
+    def test_the_api_is_away_in_the_end(self) -> None:
+        """The servers are told of all the same."""
+        self.boot('live')
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova_accel.osc.published.devices_of',
+                side_effect=exceptions.CommandError('away'),
+            )
+        )
+        status, rows = self.drain(*_REASON)
+        self.assertEqual((0, ['live']), (status, [*rows]))
+        self.assertIn('away', self.said)
+
+    def test_what_is_only_planned_changes_nothing(self) -> None:
+        self.drain(*_REASON, '--dry-run')
+        self.assertNotIn('reported', self.said)
+
+
 class TestDrain(HostDrainTestCase):
     def test_a_host_is_emptied(self) -> None:
         self.boot('live')

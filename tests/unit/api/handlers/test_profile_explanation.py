@@ -128,9 +128,33 @@ class ExplainTest(base.ApiTestCase):
             self.explain()[0],
         )
         self.ok('POST', f'/devices/{base.DEVICE}/enable')
+        self.assertEqual(
+            (
+                [],
+                [
+                    [
+                        '1 are wanted and 0 are free (1 reserved in Placement '
+                        'until host compute-1 reports, 1 in use)'
+                    ]
+                ],
+            ),
+            self.explain()[0],
+        )
+        self.place_orders()
+        self.assertEqual((here, [[]]), self.explain()[0])
         self.useFixture(base.SilentHosts())
         self.assertEqual(
             ([], [['its host does not report']]), self.explain()[0]
+        )
+
+    def place_orders(self) -> None:
+        """Have the host tell that Placement has its orders."""
+        placed = self.report_host()['orders']['revision']
+        self.ok(
+            'PUT',
+            f'/hosts/{base.HOSTNAME}',
+            {**base.report(), 'orders_placed': placed},
+            roles=base.SERVICE,
         )
 
     def test_unknown_and_older_versions(self) -> None:

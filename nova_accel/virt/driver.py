@@ -45,6 +45,7 @@ from nova_accel.virt import live_migration
 from nova_accel.virt import profile_setting
 from nova_accel.virt import rebuild
 from nova_accel.virt import replacing
+from nova_accel.virt import rpc_agent
 from nova_accel.virt import server_flavor
 from nova_accel.virt import server_request
 from nova_accel.virt import suspend
@@ -79,7 +80,7 @@ class AcceleratorMixin(
             self._host, host, self._update_resources
         )
         self.os_acc = self._accelerators.os_acc
-        self._rpc_agent = wiring.agent(
+        self._rpc_agent = rpc_agent.of(
             self._accelerators, self.replace_failed, self.set_profile
         )
         self._rpc_agent.start()

@@ -14,7 +14,6 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import functools
 import pathlib
@@ -42,7 +41,6 @@ from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
 from nova_accel.virt import report_section
-from nova_accel.virt import rpc_agent
 from nova_accel.virt import server_flavor
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
@@ -115,7 +113,7 @@ def start(
     common = _common(host, service_host)
     fpgas = _fpgas(common)
     holding = _holding(common, fpgas.programmer)
-    publishing = _publishing(common, fpgas, holding, update_resources)
+    publishing = _publishing(common, fpgas, holding)
 
     common.hardware.virtual_functions.make(common.hardware.specs)
     common.fabric.begin()
@@ -130,7 +128,15 @@ def start(
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
-    common.cycle.begin(_steps(common, fpgas, holding, publishing, lost_mdevs))
+    placed = placing.Placing(
+        common.current,
+        publishing.providers,
+        update_resources,
+        publishing.publisher.report,
+    )
+    common.cycle.begin(
+        _steps(common, fpgas, holding, publishing, placed, lost_mdevs)
+    )
     guru_report.add_section(
         guru_report.TITLE,
         functools.partial(report_section.facts, common.node, common.current),
@@ -156,32 +162,6 @@ def start(
         ),
         common.fabric,
         common.current,
-    )
-
-
-def agent(
-    accelerators: parts.Parts,
-    replace: Callable[[Any, str, Sequence[str]], None],
-    set_profile: Callable[
-        [Any, str, str | None, Sequence[Mapping[str, str]]], None
-    ],
-) -> rpc_agent.RpcAgent:
-    """The RPC server that the API calls, once the caller has started it.
-
-    :param replace: replaces failed devices of a server; see
-        :meth:`nova_accel.virt.rpc_agent.Endpoint.replace`
-    :param set_profile: gives a server another device profile; see
-        :meth:`nova_accel.virt.rpc_agent.Endpoint.set_profile`
-    """
-    return rpc_agent.RpcAgent(
-        accelerators.node.service_host,
-        rpc_agent.Endpoint(
-            accelerators.programmer,
-            accelerators.bitstreams,
-            replace,
-            set_profile,
-            accelerators.cycle.hurry,
-        ),
     )
 
 
@@ -390,54 +370,45 @@ class _Publishing:
 
     publisher: publication.Publisher
     providers: host_providers.Providers
-    placing: placing.Placing
 
 
 def _publishing(
-    common: _Common,
-    fpgas: _Fpgas,
-    holding: _Holding,
-    update_resources: Callable[[], None],
+    common: _Common, fpgas: _Fpgas, holding: _Holding
 ) -> _Publishing:
     nodename = common.node.nodename
-    publisher = publication.Publisher(
-        common.node,
-        functools.partial(
-            _discover,
-            common.hardware,
-            fpgas,
-            _links(common),
-            units_in_use.UnitsInUse(
-                common.held, common.hardware.guests, common.current
-            ),
-            last_answers.LastAnswers(
-                common.files.of_memory(
-                    held_answers.HeldAnswers(
-                        common.state / f'{nodename}.answers.json'
+    return _Publishing(
+        publication.Publisher(
+            common.node,
+            functools.partial(
+                _discover,
+                common.hardware,
+                fpgas,
+                _links(common),
+                units_in_use.UnitsInUse(
+                    common.held, common.hardware.guests, common.current
+                ),
+                last_answers.LastAnswers(
+                    common.files.of_memory(
+                        held_answers.HeldAnswers(
+                            common.state / f'{nodename}.answers.json'
+                        )
                     )
+                ),
+            ),
+            common.api,
+            common.current,
+            common.cycle,
+        ),
+        host_providers.Providers(
+            nodename,
+            common.current,
+            holding.cleaner,
+            holding.attachments,
+            common.files.of_memory(
+                published_traits.PublishedTraits(
+                    common.state / f'{nodename}.traits.json'
                 )
             ),
-        ),
-        common.api,
-        common.current,
-        common.cycle,
-    )
-    providers = host_providers.Providers(
-        nodename,
-        common.current,
-        holding.cleaner,
-        holding.attachments,
-        common.files.of_memory(
-            published_traits.PublishedTraits(
-                common.state / f'{nodename}.traits.json'
-            )
-        ),
-    )
-    return _Publishing(
-        publisher,
-        providers,
-        placing.Placing(
-            common.current, providers, update_resources, publisher.report
         ),
     )
 
@@ -447,6 +418,7 @@ def _steps(
     fpgas: _Fpgas,
     holding: _Holding,
     publishing: _Publishing,
+    placed: placing.Placing,
     lost_mdevs: mdevs.LostMdevs,
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
@@ -461,7 +433,7 @@ def _steps(
         ),
         ('The programming of regions is not reported', fpgas.history.report),
         (_UNPUBLISHED, publishing.publisher.report),
-        ('Placement does not know of the orders', publishing.placing.go_on),
+        ('Placement does not know of the orders', placed.go_on),
         (taking_over.NOT_TAKEN_OVER, holding.taking_over.go_on),
         ('Accelerators are not cleaned', holding.cleaner.go_on),
         ('Lost accelerators are not made again', lost_mdevs.go_on),

@@ -72,6 +72,7 @@ class KnownUnits:
         self.silent: frozenset[str] = frozenset()
         #: The names of those of which Placement lacks the last change.
         self.unplaced: frozenset[str] = frozenset()
+        self._doubtful: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._served_by: dict[_Request, _Serving] = {}
         #: The units that are promised and not claimed yet.
@@ -172,7 +173,7 @@ class KnownUnits:
 
         :param only_placed: only of those that are in Placement as they are
         """
-        left_out = self.silent | (self.unplaced if only_placed else set())
+        left_out = self._doubtful if only_placed else self.silent
         with self._lock:
             hostnames = {
                 each.hostname
@@ -262,14 +263,10 @@ class KnownUnits:
             return next(self._deployables.free.hosts(groups), None) is not None
 
     def _still_serves(self, before: _Serving) -> bool:
-        """Whether the host is offered, and none of its pools has changed."""
-        return self._is_offered(before.hostname) and all(
+        """Whether nothing is known against the host, and no pool changed."""
+        return before.hostname not in self._doubtful and all(
             self._pools.get(rp_uuid) is pool for rp_uuid, pool in before.pools
         )
-
-    def _is_offered(self, hostname: str) -> bool:
-        """Whether the host reports, and Placement has it as it is."""
-        return hostname not in self.silent and hostname not in self.unplaced
 
     def _remember(self, request: _Request, hostname: str) -> None:
         if len(self._served_by) >= _REMEMBERED:
@@ -438,6 +435,7 @@ class KnownUnits:
                 self._links.pop(hostname, None)
             self.silent = changes.silent
             self.unplaced = changes.unplaced
+            self._doubtful = changes.silent | changes.unplaced
             self._drop_pools(touched.rp_uuids | self._claims.expire(now))
 
     def _drop_pools(self, rp_uuids: Iterable[str]) -> None:
@@ -506,7 +504,7 @@ class KnownUnits:
 
         :param is_isolated: whether each group needs a provider of its own
         """
-        return self._is_offered(hostname) and host_fit.Fit(
+        return hostname not in self._doubtful and host_fit.Fit(
             tuple(self._deployables.free.of_host(hostname)),
             lambda rp_uuid, group: self._pool(rp_uuid).room(group),
             is_isolated,

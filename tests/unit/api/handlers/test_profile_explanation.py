@@ -133,7 +133,7 @@ class ExplainTest(base.ApiTestCase):
                 [],
                 [
                     [
-                        '1 are wanted and 0 are free (1 reserved in Placement '
+                        '1 wanted, 0 free (1 reserved in Placement '
                         'until host compute-1 reports, 1 in use)'
                     ]
                 ],

@@ -30,6 +30,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import period_rows
 from nova_accel.db.rows import typed
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -121,6 +122,7 @@ def add_host(found: mapping.MappedHost) -> bool:
             ):
                 if values := list(rows):
                     connection.execute(sa.insert(table), values)
+            period_rows.begin_of_host(connection, node.nodename)
         except db_exc.DBDuplicateEntry as fault:
             raise exceptions.Conflict(
                 f'host {node.nodename} is not imported, because something of '

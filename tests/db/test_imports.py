@@ -216,6 +216,7 @@ class TestImports(base.DatabaseTestCase):
         row = self.row(uuid)
         self.assertEqual('Bound', row['state'])
         self.assertIsNone(row['role'])
+        self.assert_period(uuid, 'PAC', '')
         self.assertEqual(self.host.rp_uuid(0, 1), row['device_rp_uuid'])
         self.assertEqual({_NODE: 2}, capacity.free_by_host())
         self.assertEqual(2, len(self.rows(schema.DEVICES)))
@@ -276,6 +277,19 @@ class TestImports(base.DatabaseTestCase):
         simulated, mdev_uuid, arq_uuid = self.vgpu_host()
         simulated.report()
         self.assert_vgpu_is_reported(simulated, mdev_uuid, arq_uuid)
+        card = simulated.devices()[-1]
+        self.assert_period(arq_uuid, card.product, 'nvidia-223')
+
+    def assert_period(self, arq_uuid: str, product: str, shape: str) -> None:
+        """It began with the import, and is called as the host calls it."""
+        [period] = self.rows(schema.HELD_PERIODS)
+        self.assertEqual(
+            (arq_uuid, product, shape, None),
+            tuple(
+                period[name]
+                for name in ('arq_uuid', 'product', 'shape', 'ended_at')
+            ),
+        )
 
     def test_a_mediated_device_in_a_part_of_the_report(self) -> None:
         simulated, mdev_uuid, arq_uuid = self.vgpu_host()
@@ -365,7 +379,7 @@ class TestImports(base.DatabaseTestCase):
         self.assertIn('compute-2.example', str(fault))
         self.assertEqual(before, self.everything())
 
-    def test_removal_leaves_nothing(self) -> None:
+    def test_removal_leaves_only_the_history(self) -> None:
         empty = self.everything()
         uuid = self.arq(self.fpga(0, 1)[0])
         self.import_all()
@@ -378,7 +392,11 @@ class TestImports(base.DatabaseTestCase):
         deleted = imports.remove_host(_NODE, [uuid], _SILENCE_S)
         self.assertEqual((1, 1), (deleted['hosts'], deleted['arqs']))
         self.assertEqual(1, imports.remove_profiles(found.profiles))
-        self.assertEqual(empty, self.everything())
+        left = self.everything()
+        # A bill may have been made of it.
+        [period] = left.pop('held_periods')
+        self.assertIsNotNone(period['ended_at'])
+        self.assertEqual(empty, {**left, 'held_periods': []})
 
     def test_a_host_that_reports_is_not_removed(self) -> None:
         self.fpga(0, 1)

@@ -39,7 +39,7 @@ load_tests = testscenarios.load_tests_apply_scenarios
 _HOSTS = 3
 _REGIONS = (8,) * 25
 
-_LARGE = r'\b(arqs|earlier|attach_handles|deployables)\b'
+_LARGE = r'\b(arqs|earlier|attach_handles|deployables|held_periods)\b'
 
 _EXPLAIN = {
     'sqlite': 'EXPLAIN QUERY PLAN ',
@@ -50,8 +50,8 @@ _ANALYZE = {
     'sqlite': ['ANALYZE'],
     'postgresql': ['ANALYZE'],
     'mysql': [
-        'ANALYZE TABLE arqs, attach_handles, deployables, devices, hosts, '
-        'programmings'
+        'ANALYZE TABLE arqs, attach_handles, deployables, devices, '
+        'held_periods, hosts, programmings'
     ],
 }
 

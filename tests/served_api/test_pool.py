@@ -272,6 +272,7 @@ class TestPool(PoolTestCase):
         self.ok('PUT', path, {'reason': 'new fans'})
         self.ok('GET', path)
         self.ok('GET', '/drains')
+        self.ok('GET', '/usage')
         self.ok('DELETE', path)
 
     def devices(self) -> None:

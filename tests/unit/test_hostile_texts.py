@@ -19,6 +19,7 @@ would move the cursor of a terminal, or forge a line.
 import ast
 from collections.abc import Callable
 import csv
+import datetime
 from importlib import metadata
 import io
 import json
@@ -412,6 +413,7 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                     command, '--long'
                 ),
                 'accelerator_topology_map': self._map,
+                'accelerator_usage_show': self._usage,
             },
         )
 
@@ -446,6 +448,21 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
         text = self.printed(command, *arguments, fleet.SERVER)
         self.assertIn('device profile', text)
         self.assert_harmless(text)
+
+    def _usage(self, command: type[Any]) -> None:
+        with engine.writer() as connection:
+            connection.execute(
+                sa.insert(schema.HELD_PERIODS).values(
+                    arq_uuid=fleet.SERVER,
+                    began_at=schema.now() - datetime.timedelta(hours=1),
+                    **dict.fromkeys(
+                        ('project_id', 'product', 'resource_class', 'shape'),
+                        _STORED,
+                    ),
+                )
+            )
+        self.assert_list_harmless(command)
+        self.assert_harmless(self.printed(command, '--project', _SAID))
 
     def _map(self, command: type[Any]) -> None:
         path = pathlib.Path(self.directory, 'map.html')

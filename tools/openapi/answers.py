@@ -30,6 +30,7 @@ from nova_accel.api.handlers import programming
 from nova_accel.api.handlers import room
 from nova_accel.api.handlers import server
 from nova_accel.api.handlers import topology
+from nova_accel.api.handlers import usage
 from nova_accel.api.handlers import version
 from nova_accel.api.http import route
 from openapi import schemas
@@ -102,6 +103,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
     server.show_accelerators: {200: schemas.SERVER},
     server.set_profile: {200: schemas.SERVER},
     server.show_to_guest: {200: schemas.VENDORDATA},
+    usage.show_usage: {200: schemas.USAGE},
     programming.list_programmings: _pages('programmings', 'Programming'),
     bitstream.prefetch: {202: schemas.HOSTNAMES},
     drain.list_drains: {

@@ -533,6 +533,41 @@ SERVER = list_of(
     ),
 )
 
+USAGE = one(
+    'usage',
+    _fields(
+        {
+            'start': _TIME,
+            'end': _TIME,
+            'held': {
+                'type': 'array',
+                'items': _fields(
+                    {
+                        'project_id': _STRING_OR_NULL,
+                        'product': _STRING,
+                        'resource_class': _STRING,
+                        'shape': {
+                            **_STRING,
+                            'description': (
+                                'Empty unless the device is handed out in '
+                                'parts'
+                            ),
+                        },
+                        'units': {
+                            **_INTEGER,
+                            'description': (
+                                'How many were held, at once or one after '
+                                'the other'
+                            ),
+                        },
+                        'unit_seconds': _INTEGER,
+                    }
+                ),
+            },
+        }
+    ),
+)
+
 #: Empty if there is nothing to tell.
 VENDORDATA: Schema = {
     'anyOf': [SERVER, {'type': 'object', 'maxProperties': 0}]

@@ -17,6 +17,7 @@ import webob
 from nova_accel import exceptions
 from nova_accel.api.compute import region_stocking
 from nova_accel.api.handlers import owner_news
+from nova_accel.api.handlers import usage
 from nova_accel.api.http import request
 from nova_accel.api.notifications import programming_notification
 from nova_accel.db import cleaning_results
@@ -51,6 +52,7 @@ def report(req: webob.Request) -> webob.Response:
     )
     owner_news.tell(context, turned)
     owner_news.look_for_silence(context)
+    usage.forget_old()
     region_stocking.order()
     if orders is None:
         return webob.Response(status=204, content_type=None)

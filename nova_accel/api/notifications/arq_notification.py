@@ -33,6 +33,7 @@ from nova_accel.api.http import caller
 from nova_accel.api.notifications import notifier
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
+from nova_accel.db import usage
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import fence
 from nova_accel.db.rows import judged_arqs
@@ -57,12 +58,16 @@ class _Change:
     """A change of the ARQs of one instance, host and role.
 
     :ivar place: the other fields of the payload
+    :ivar periods: ARQ uuid -> what it holds, or has held, at the end
     """
 
     context: caller.Caller
     action: str
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
+    periods: Mapping[str, usage.PeriodRow] = dataclasses.field(
+        default_factory=dict
+    )
 
     def send(self, phase: notifier.Phase | None, fault: object = None) -> None:
         from nova_accel.api.notifications import payloads
@@ -72,18 +77,29 @@ class _Change:
             self.action,
             phase,
             lambda: payloads.of_arqs(
-                self.arqs, None if fault is None else str(fault), **self.place
+                self.arqs,
+                None if fault is None else str(fault),
+                self.periods,
+                **self.place,
             ),
         )
 
     def send_end(self) -> None:
-        """Notify of the end, with the ARQs as they are then."""
+        """Notify of the end, with the ARQs as they are then.
+
+        Each kind of units has a notification, since Ceilometer can give all
+        samples that it makes of one only the same metadata.
+        """
         arqs = (
             [{**arq, 'state': arq_types.State.UNBOUND} for arq in self.arqs]
             if self.action == _UNBIND
             else self.arqs
         )
-        dataclasses.replace(self, arqs=arqs).send(notifier.Phase.END)
+        periods = _read_periods([arq['uuid'] for arq in arqs])
+        for of_kind in _by_kind(arqs, periods):
+            dataclasses.replace(self, arqs=of_kind, periods=periods).send(
+                notifier.Phase.END
+            )
 
 
 @contextlib.contextmanager
@@ -276,6 +292,32 @@ def _changes(
         )
         for place, of_one in found.items()
     ]
+
+
+def _by_kind(
+    arqs: Sequence[Mapping[str, Any]],
+    periods: Mapping[str, usage.PeriodRow],
+) -> Iterable[list[Mapping[str, Any]]]:
+    """The ARQs by resource class, product and shape; nothing for none."""
+    found: dict[object, list[Mapping[str, Any]]] = {}
+    for arq in arqs:
+        period = periods.get(arq['uuid'])
+        found.setdefault(
+            (
+                arq_types.resource_class(arq['group']),
+                period and (period['product'], period['shape']),
+            ),
+            [],
+        ).append(arq)
+    return found.values() or [[]]
+
+
+def _read_periods(uuids: Sequence[str]) -> dict[str, usage.PeriodRow]:
+    try:
+        return usage.get_last(uuids)
+    except Exception:
+        LOG.exception('What the ARQs of a notification hold cannot be read')
+        return {}
 
 
 def _holding(arqs: Arqs) -> Arqs:

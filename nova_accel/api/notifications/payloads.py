@@ -19,11 +19,13 @@ field raises the minor version, any other change the major one.
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+import types
 from typing import Any
 
 from oslo_versionedobjects import base
 from oslo_versionedobjects import fields
 
+from nova_accel.db import usage
 from nova_accel.model import arq_types
 from nova_accel.model.fpga import programming_record
 
@@ -37,7 +39,10 @@ class Payload(base.VersionedObject):
 
 @base.VersionedObjectRegistry.register_if(False)
 class AcceleratorRequestPayload(Payload):
-    """One ARQ. Before it is bound it has no device, and may have no uuid."""
+    """One ARQ. Before it is bound it has no device, and may have no uuid.
+
+    What it holds is told at the end of a binding, and of an unbinding.
+    """
 
     VERSION = '1.0'
 
@@ -50,6 +55,11 @@ class AcceleratorRequestPayload(Payload):
         'device_rp_uuid': fields.UUIDField(nullable=True),
         'attach_handle_type': fields.StringField(nullable=True),
         'attach_handle_uuid': fields.UUIDField(nullable=True),
+        'product': fields.StringField(nullable=True),
+        'shape': fields.StringField(nullable=True),
+        'bound_at': fields.DateTimeField(nullable=True),
+        'unbound_at': fields.DateTimeField(nullable=True),
+        'held_seconds': fields.IntegerField(nullable=True),
         'created_at': fields.DateTimeField(nullable=True),
         'updated_at': fields.DateTimeField(nullable=True),
     }
@@ -98,20 +108,26 @@ class DeployableProgramPayload(Payload):
 def of_arqs(
     arqs: Sequence[Mapping[str, Any]],
     fault: str | None = None,
+    periods: Mapping[str, usage.PeriodRow] = types.MappingProxyType({}),
     **place: str | None,
 ) -> AcceleratorRequestActionPayload:
     """
     :param arqs: as :mod:`nova_accel.db.client_arqs` gives them
+    :param periods: ARQ uuid -> its last period, if that is to be told
     :param place: the other fields
     """
     return AcceleratorRequestActionPayload(
-        accelerator_requests=[_of_arq(arq) for arq in arqs],
+        accelerator_requests=[
+            _of_arq(arq, periods.get(arq['uuid'])) for arq in arqs
+        ],
         fault=fault,
         **place,
     )
 
 
-def _of_arq(row: Mapping[str, Any]) -> AcceleratorRequestPayload:
+def _of_arq(
+    row: Mapping[str, Any], period: usage.PeriodRow | None
+) -> AcceleratorRequestPayload:
     return AcceleratorRequestPayload(
         **{
             name: row[name]
@@ -128,7 +144,25 @@ def _of_arq(row: Mapping[str, Any]) -> AcceleratorRequestPayload:
         resource_class=arq_types.resource_class(row['group']),
         created_at=_in_utc(row['created_at']),
         updated_at=_in_utc(row['updated_at']),
+        **_of_period(period),
     )
+
+
+def _of_period(period: usage.PeriodRow | None) -> dict[str, Any]:
+    if period is None:
+        return dict.fromkeys(
+            ('product', 'shape', 'bound_at', 'unbound_at', 'held_seconds')
+        )
+    began_at, ended_at = period['began_at'], period['ended_at']
+    return {
+        'product': period['product'],
+        'shape': period['shape'],
+        'bound_at': began_at,
+        'unbound_at': ended_at,
+        'held_seconds': None
+        if ended_at is None
+        else max(0, int((ended_at - began_at).total_seconds())),
+    }
 
 
 def of_programming(

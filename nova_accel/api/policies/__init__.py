@@ -24,6 +24,7 @@ from nova_accel.api.policies import host
 from nova_accel.api.policies import programming
 from nova_accel.api.policies import server
 from nova_accel.api.policies import topology
+from nova_accel.api.policies import usage
 
 #: In the order of the sample policy file.
 RULES = (
@@ -39,4 +40,5 @@ RULES = (
     *binding.RULES,
     *topology.RULES,
     *server.RULES,
+    *usage.RULES,
 )

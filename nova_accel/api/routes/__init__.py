@@ -31,6 +31,7 @@ from nova_accel.api.routes import host
 from nova_accel.api.routes import programming
 from nova_accel.api.routes import server
 from nova_accel.api.routes import topology
+from nova_accel.api.routes import usage
 from nova_accel.api.routes import version
 
 #: Public, below ``/accelerator``.
@@ -51,4 +52,5 @@ API: route.Table = {
     **binding.ROUTES,
     **topology.ROUTES,
     **server.ROUTES,
+    **usage.ROUTES,
 }

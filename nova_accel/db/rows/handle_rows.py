@@ -31,6 +31,7 @@ from nova_accel import exceptions
 from nova_accel.db.rows import card_rows
 from nova_accel.db.rows import order_rows
 from nova_accel.db.rows import per_row
+from nova_accel.db.rows import period_rows
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
@@ -50,6 +51,8 @@ _IS_CLEANED = (
 
 def take(connection: sa.Connection, allotted: handle_stock.Allotment) -> None:
     """Take the handles for their ARQs, if all of them are still free.
+
+    The ARQs are bound in their rows.
 
     :raises RetryRequest: another transaction took one, or one cannot be used
         any more; :func:`nova_accel.db.sql.engine.retried` makes it
@@ -73,6 +76,7 @@ def take(connection: sa.Connection, allotted: handle_stock.Allotment) -> None:
                 'other requests took the free attach handles'
             )
         )
+    period_rows.begin(connection, allotted.arqs.values())
 
 
 @functools.lru_cache
@@ -100,6 +104,9 @@ def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
     deleted if its host no longer reports it. The next report of that host is
     compared as a whole, so that the device can go, too.
     """
+    if not arq_uuids:
+        return
+    period_rows.end(connection, arq_uuids)
     freed = connection.execute(
         _freeing(len(arq_uuids)), per_row.keys(_TABLE.c.arq_uuid, arq_uuids)
     ).rowcount

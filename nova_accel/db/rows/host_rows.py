@@ -18,6 +18,7 @@ from typing import TypedDict
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import period_rows
 from nova_accel.db.sql import clock
 from nova_accel.db.sql import schema
 
@@ -88,6 +89,7 @@ def delete(connection: sa.Connection, hostname: str) -> dict[str, int]:
 
     :returns: table name -> how many rows were deleted
     """
+    period_rows.end_of_host(connection, hostname)
     arqs, fences = schema.ARQS, schema.BINDINGS
     devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
     deployables = sa.select(_DEPLOYABLES.c.uuid).where(

@@ -28,6 +28,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db.rows import judged_arqs
 from nova_accel.db.rows import order_rows
+from nova_accel.db.rows import period_rows
 from nova_accel.db.rows import renamed_devices
 from nova_accel.db.rows import renamed_handles
 from nova_accel.db.rows import reported_rows
@@ -138,6 +139,7 @@ def _give_to_heirs(
         or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid')
     ):
         renamed_handles.let_providers_follow(connection, hostname)
+        period_rows.rename(connection, hostname)
     return renamed.keys(), {
         reported
         for uuid, reported in renamed.items()

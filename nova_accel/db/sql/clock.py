@@ -73,3 +73,40 @@ def _postgresql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
         "(date_trunc('second', timezone('UTC', statement_timestamp())) "
         f'- make_interval(secs => {seconds}))'
     )
+
+
+class _Seconds(expression.FunctionElement[int]):
+    type = sa.Integer()
+    name = 'seconds'
+    inherit_cache = True
+
+
+def seconds(
+    begin: sa.ColumnElement[Any], end: sa.ColumnElement[Any]
+) -> sa.ColumnElement[int]:
+    """The whole seconds from one time to another one."""
+    return _Seconds(begin, end)
+
+
+def _times(element: _Seconds, compiled: Any, **kwargs: Any) -> list[str]:
+    return [compiled.process(each, **kwargs) for each in element.clauses]
+
+
+@compiler.compiles(_Seconds, 'sqlite')
+def _sqlite_seconds(element: _Seconds, compiled: Any, **kwargs: Any) -> str:
+    begin, end = _times(element, compiled, **kwargs)
+    return f"CAST(strftime('%s', {end}) - strftime('%s', {begin}) AS INTEGER)"
+
+
+@compiler.compiles(_Seconds, 'mysql')
+def _mysql_seconds(element: _Seconds, compiled: Any, **kwargs: Any) -> str:
+    begin, end = _times(element, compiled, **kwargs)
+    return f'TIMESTAMPDIFF(SECOND, {begin}, {end})'
+
+
+@compiler.compiles(_Seconds, 'postgresql')
+def _postgresql_seconds(
+    element: _Seconds, compiled: Any, **kwargs: Any
+) -> str:
+    begin, end = _times(element, compiled, **kwargs)
+    return f'CAST(EXTRACT(EPOCH FROM {end} - {begin}) AS BIGINT)'

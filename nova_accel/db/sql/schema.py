@@ -354,3 +354,19 @@ FINDINGS = _table(
     # By the database's clock, when the first report had it.
     sa.Column('found_at', utc_datetime.UtcDateTime, nullable=False),
 )
+
+#: Who had a unit, and from when to when, by the database's clock: a bill is
+#: made of it. It outlives the ARQ.
+HELD_PERIODS = _table(
+    'held_periods',
+    sa.Column('arq_uuid', sa.String(36), nullable=False, index=True),
+    sa.Column('project_id', sa.String(255)),
+    sa.Column('instance_uuid', sa.String(36)),
+    sa.Column('resource_class', sa.String(255), nullable=False),
+    sa.Column('product', sa.String(255), nullable=False),
+    # Empty for a unit that is a whole device or function.
+    sa.Column('shape', sa.String(255), nullable=False),
+    sa.Column('began_at', utc_datetime.UtcDateTime, nullable=False),
+    # None while it goes on.
+    sa.Column('ended_at', utc_datetime.UtcDateTime, index=True),
+)

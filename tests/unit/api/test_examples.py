@@ -25,8 +25,12 @@ import pathlib
 import re
 from typing import Any
 
+import sqlalchemy as sa
+
 from nova_accel.api.http import microversion
 from nova_accel.db import host_arqs
+from nova_accel.db.sql import engine
+from nova_accel.db.sql import schema
 from nova_accel.testing import reports
 from unit import nova_servers
 from unit.api import base
@@ -275,7 +279,20 @@ class ExamplesTest(programming.ProgrammingTestCase):
         asked = {'project-id': base.PROJECT, 'instance-id': base.INSTANCE}
         self._show('POST', '/vendordata', asked, version='2.0', **_HOST)
         self._show('GET', '/drains')
+        self._let_time_pass()
+        self._show('GET', '/usage', roles=base.READER)
         self._show('DELETE', _DRAIN)
+
+    def _let_time_pass(self) -> None:
+        """All that was ever held began two hours ago, and ended after one."""
+        hour = datetime.timedelta(hours=1)
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(schema.HELD_PERIODS).values(
+                    began_at=schema.now() - 2 * hour,
+                    ended_at=schema.now() - hour,
+                )
+            )
 
     def _fpgas(self) -> None:
         self._show('DELETE', f'{_INSTANCE}/active?attempt=3', **_HOST)

@@ -30,6 +30,7 @@ def upgrade() -> None:
     _create_attach_handles()
     _create_bitstreams()
     _create_serializers()
+    _create_history()
 
 
 def _create_hosts() -> None:
@@ -277,3 +278,19 @@ def _create_serializers() -> None:
         sa.Column('number', sa.BigInteger, nullable=False),
         operations.unique('quota_counts', 'project_id'),
     )
+
+
+def _create_history() -> None:
+    operations.create_table(
+        'held_periods',
+        sa.Column('arq_uuid', sa.String(36), nullable=False),
+        sa.Column('project_id', sa.String(255)),
+        sa.Column('instance_uuid', sa.String(36)),
+        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column('product', sa.String(255), nullable=False),
+        sa.Column('shape', sa.String(255), nullable=False),
+        sa.Column('began_at', sa.DateTime, nullable=False),
+        sa.Column('ended_at', sa.DateTime),
+    )
+    operations.create_index('held_periods', 'arq_uuid')
+    operations.create_index('held_periods', 'ended_at')

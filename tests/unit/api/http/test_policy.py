@@ -161,6 +161,12 @@ _CALLS = {
     'delete_attribute': ('DELETE', _ATTRIBUTE, None, 'admin'),
     'list_programmings': ('GET', '/programmings', None, 'admin'),
     'list_topology': ('GET', '/topology', None, 'admin'),
+    'show_usage': (
+        'GET',
+        '/usage',
+        None,
+        'admin manager member reader service vouched',
+    ),
     'show_server': (
         'GET',
         f'/servers/{base.INSTANCE}/accelerators',

@@ -10,11 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import datetime
 import itertools
 from typing import Any
 
 import fixtures
 
+from nova_accel.db import usage
 from nova_accel.db.sql import schema
 from unit import notifications
 from unit.api import base
@@ -79,6 +81,24 @@ class SamplesTest(ArqNotificationTestCase):
         self.useFixture(
             fixtures.MonkeyPatch('nova_accel.db.sql.schema.now', lambda: now)
         )
+        get_last = usage.get_last
+
+        def held_for_an_hour(uuids: list[str]) -> dict[str, usage.PeriodRow]:
+            return {
+                uuid: {
+                    **period,
+                    'began_at': now,
+                    'ended_at': period['ended_at']
+                    and now + datetime.timedelta(hours=1),
+                }
+                for uuid, period in get_last(uuids).items()
+            }
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.db.usage.get_last', held_for_an_hour
+            )
+        )
         self.report_host(functions=1)
 
     def assert_samples(self, *event_types: str) -> None:
@@ -135,6 +155,74 @@ class SamplesTest(ArqNotificationTestCase):
         start, error = self.sent.pop()
         self.assertEqual(_UNBIND[0], start['event_type'])
         self.assertEqual(*notifications.sample_of(error))
+
+
+class HeldTest(ArqNotificationTestCase):
+    """What a bill needs."""
+
+    def test_what_is_held(self) -> None:
+        self.acquire()
+        [arq] = self.ends()[0]
+        self.assertEqual(
+            ('PAC_ARRIA10', '', None, None),
+            tuple(
+                arq[name]
+                for name in ('product', 'shape', 'unbound_at', 'held_seconds')
+            ),
+        )
+        bound_at = arq['bound_at']
+        self.ok('DELETE', f'{_ACTIVE}?attempt=1', roles=base.SERVICE)
+        [arq] = self.ends()[0]
+        self.assertEqual(bound_at, arq['bound_at'])
+        self.assertGreaterEqual(arq['unbound_at'], bound_at)
+        self.assertIn(arq['held_seconds'], range(60))
+
+    def test_each_kind_of_units_has_a_notification(self) -> None:
+        """They are told of together until then."""
+        get_last = usage.get_last
+        products = itertools.cycle(['one', 'other'])
+        self.report_host(functions=3)
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.db.usage.get_last',
+                lambda uuids: {
+                    uuid: {**period, 'product': next(products)}
+                    for uuid, period in get_last(uuids).items()
+                },
+            )
+        )
+        arqs = [self.create_arq() for _arq in range(3)]
+        self.sent.pop()
+        self.bind(*arqs)
+        found = self.ends()
+        self.assertEqual([1, 2], sorted(map(len, found)))
+        self.assertEqual(
+            sorted(arqs), sorted(arq['uuid'] for each in found for arq in each)
+        )
+        for each in found:
+            self.assertEqual(1, len({arq['product'] for arq in each}))
+
+    def test_a_fault_of_the_history_hides_nothing_else(self) -> None:
+        with fixtures.MonkeyPatch(
+            'nova_accel.db.usage.get_last', lambda _uuids: 1 // 0
+        ):
+            self.acquire()
+        [[arq]] = self.ends()
+        self.assertIsNone(arq['product'])
+        self.assertIn('cannot be read', self.log.output)
+
+    def ends(self) -> list[list[dict[str, Any]]]:
+        """The ARQs of each notification of an end."""
+        return [
+            [
+                arq['nova_object.data']
+                for arq in message['payload']['nova_object.data'][
+                    'accelerator_requests'
+                ]
+            ]
+            for message in self.sent.pop()
+            if message['event_type'].endswith('.end')
+        ]
 
 
 class AdditionTest(ArqNotificationTestCase):

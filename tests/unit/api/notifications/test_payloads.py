@@ -19,7 +19,7 @@ from nova_accel.api.notifications import payloads
 
 #: Version and what the fields are: these change together.
 _FINGERPRINTS = {
-    'AcceleratorRequestPayload': ('1.0', '1a193a8dc0f0'),
+    'AcceleratorRequestPayload': ('1.0', 'ef8854cf7d24'),
     'AcceleratorRequestActionPayload': ('1.0', '37271686419a'),
     'DeployableProgramPayload': ('1.0', 'db8ca3548458'),
 }

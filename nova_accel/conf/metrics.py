@@ -59,8 +59,9 @@ requests for metrics loads the database.
         min=1,
         max=1000000,
         help="""
-How many series a metric may have that has one for each host or for each bound
-accelerator request. ``nova_accel_metrics_left_out`` says how many are missing.
+How many series a metric may have that has one for each host, for each bound
+accelerator request or for each kind of units of a project.
+``nova_accel_metrics_left_out`` says how many are missing.
 """,
     ),
     cfg.IntOpt(

@@ -22,6 +22,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel.db.rows import host_rows
+from nova_accel.db.rows import period_rows
 from nova_accel.db.rows import unit_states
 from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
@@ -51,8 +52,22 @@ _OF_BOUND = (
         _DEVICES.c.address,
         _DEVICES.c.product,
     )
-    .select_from(_ARQS.join(_HANDLES).join(_DEPLOYABLES).join(_DEVICES))
+    .select_from(period_rows.HELD)
     .order_by(_ARQS.c.id)
+)
+
+_KIND = (
+    _ARQS.c.project_id,
+    period_rows.PRODUCT,
+    _ARQS.c.resource_class,
+    period_rows.SHAPE.label('shape'),
+)
+
+_OF_HELD = (
+    sa.select(*_KIND, sa.func.count())
+    .select_from(period_rows.HELD)
+    .group_by(*_KIND)
+    .order_by(*_KIND)
 )
 
 _OF_DEVICES = sa.select(
@@ -90,6 +105,7 @@ def read(
         [(devices, faulty)] = connection.execute(_OF_DEVICES).tuples()
         states = connection.execute(_OF_STATES).tuples().all()
         bound = connection.execute(_OF_BOUND.limit(most_bound)).all()
+        held = connection.execute(_OF_HELD).all()
         bind_failures = connection.scalars(_OF_BIND_FAILURES).all()
         bind_ms = connection.scalars(_of_recent_bindings(since)).all()
         programmings = (
@@ -107,6 +123,7 @@ def read(
         faulty_devices=faulty,
         arqs=dict(states),
         bound=[fleet_numbers.BoundArq(*row) for row in bound],
+        held=[fleet_numbers.HeldUnits(*row) for row in held],
         bind_failures=bind_failures,
         bind_s=[milliseconds / 1000 for milliseconds in bind_ms],
         programming_s=[

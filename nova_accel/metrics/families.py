@@ -71,6 +71,7 @@ def of(
     yield from _of_units(numbers)
     yield from _of_devices(numbers)
     yield from _of_arqs(numbers, most_series)
+    yield _held(numbers, most_series)
     yield from _of_times(numbers)
     yield _failures(numbers)
     yield _findings(numbers)
@@ -83,6 +84,10 @@ def of(
             (
                 ('nova_accel_arq_info',),
                 max(0, numbers.in_use - len(numbers.bound[:most_series])),
+            ),
+            (
+                ('nova_accel_units_held',),
+                max(0, len(numbers.held) - most_series),
             ),
             (
                 ('nova_accel_host_last_report_timestamp_seconds',),
@@ -227,6 +232,15 @@ def _of_arqs(
         'is in the form of DCGM.',
         ARQ_LABELS,
         [(_arq_labels(arq), 1) for arq in numbers.bound[:most_series]],
+    )
+
+
+def _held(numbers: _Numbers, most_series: int) -> core.GaugeMetricFamily:
+    return _gauge(
+        'units_held',
+        'Units that a project has now; a bill is made of it.',
+        ('project_id', 'product', 'resource_class', 'shape'),
+        [(kind, amount) for *kind, amount in numbers.held[:most_series]],
     )
 
 

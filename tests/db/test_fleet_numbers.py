@@ -91,7 +91,7 @@ class TestRead(base.DatabaseTestCase):
             for table in reversed(schema.METADATA.sorted_tables):
                 connection.execute(sa.delete(table))
         self.assertEqual(
-            model.Numbers([], {}, 0, 0, {}, [], [], [], [], 0, [], {}),
+            model.Numbers([], {}, 0, 0, {}, [], [], [], [], [], 0, [], {}),
             self.read(),
         )
 
@@ -213,6 +213,22 @@ class TestRead(base.DatabaseTestCase):
         self.assertEqual(3, len(everything))
         self.assertEqual(everything[:2], self.read(2).bound)
 
+    def test_held(self) -> None:
+        """Units by project and kind, of any role."""
+        for region, project in enumerate((base.PROJECT, 'b', 'b')):
+            host_arqs.acquire(
+                self.request(
+                    self.host.allocated(0, region), project_id=project
+                )
+            )
+        self.assertEqual(
+            [
+                (base.PROJECT, 'PAC', 'FPGA', '', 1),
+                ('b', 'PAC', 'FPGA', '', 2),
+            ],
+            list(map(tuple, self.read().held)),
+        )
+
     def test_bound_by_novas_client(self) -> None:
         [uuid] = self.make_arqs(1)
         client_arqs.bind({uuid: self.place()})
@@ -300,4 +316,4 @@ class TestRead(base.DatabaseTestCase):
             self.make_noise(reports.SimulatedHost(f'noise-{number}', (4, 2)))
             self.program(number)
         self.assertEqual(few, self.statements(self.read))
-        self.assertEqual(9, len(few))
+        self.assertEqual(10, len(few))

@@ -496,7 +496,7 @@ class TestNumberOfStatements(LifeTestCase):
     def test_cycle_of_novas_cyborg_client(self) -> None:
         alone = self.counts_of_a_cycle()
         self.assertEqual(
-            {'create': 2, 'bind': 5, 'get': 1, 'delete': 3}, alone
+            {'create': 2, 'bind': 6, 'get': 1, 'delete': 4}, alone
         )
         self.make_noise(reports.SimulatedHost('compute-2', (8,) * 25))
         self.assertEqual(alone, self.counts_of_a_cycle())
@@ -556,7 +556,7 @@ class TestNumberOfStatements(LifeTestCase):
                     )
                 )
             )
-        self.assertEqual([9, 9], counts)
+        self.assertEqual([10, 10], counts)
         self.assertEqual({}, self.taken())
         self.assertEqual([], self.rows(schema.ARQS))
 

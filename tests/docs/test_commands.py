@@ -43,6 +43,7 @@ _OF_THE_HOST = {
     'fmpm': "NVIDIA's: unit.privileged.test_fabric_manager has its options",
     'fpgaport': "OPAE's, needs an FPGA",
     'getenforce': 'shows what is on a host or in a guest',
+    'gnocchi': 'needs the services of the cloud',
     'grep': 'reads what another command shows',
     'grubby': "sets the parameters of a host's kernel",
     'ip': 'shows what is on a host or in a guest',

@@ -111,6 +111,7 @@ class DashboardTest(testtools.TestCase):
             {
                 'nova_accel_build_info',
                 'nova_accel_programmings',
+                'nova_accel_units_held',
             },
             {family.name for family in families.of(numbers.some(), 100)}
             - shown,

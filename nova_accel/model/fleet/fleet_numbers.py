@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import dataclasses
 import datetime
 import math
+from typing import NamedTuple
 
 from nova_accel.model.units import unit_state
 
@@ -75,6 +76,19 @@ class BoundArq:
     product: str
 
 
+class HeldUnits(NamedTuple):
+    """How many units of a kind a project holds now.
+
+    ``shape`` is empty unless the device is handed out in parts.
+    """
+
+    project_id: str | None
+    product: str
+    resource_class: str
+    shape: str
+    amount: int
+
+
 @dataclasses.dataclass(frozen=True)
 class Numbers:
     """The numbers of one reading of the database.
@@ -82,7 +96,8 @@ class Numbers:
     ``units`` has the number of units of a resource class in a state.
     ``faulty_devices`` are devices with a fault. ``arqs`` has the number of
     ARQs in a state. ``bound`` are the oldest of those with a unit, no more
-    than were asked for. ``bind_failures`` are the reasons of BindFailed ARQs.
+    than were asked for. ``held`` are all units that projects have.
+    ``bind_failures`` are the reasons of BindFailed ARQs.
     The others are those of the last while, at most :data:`RECENT` of each:
     how long bindings took, how long programmings that ended well took, how
     many programmings are not over, and why others failed. ``findings`` has
@@ -95,6 +110,7 @@ class Numbers:
     faulty_devices: int
     arqs: Mapping[str, int]
     bound: Sequence[BoundArq]
+    held: Sequence[HeldUnits]
     bind_failures: Sequence[str | None]
     bind_s: Sequence[float]
     programming_s: Sequence[float]

@@ -34,6 +34,10 @@ ARQ = fleet_numbers.BoundArq(
     product='H100 "PCIe"\n80GB',
 )
 
+HELD = fleet_numbers.HeldUnits(
+    '3' * 32, 'H100 "PCIe"\n80GB', 'VGPU', 'nvidia-558', 4
+)
+
 REPORTED_AT = datetime.datetime(2026, 11, 24, tzinfo=datetime.UTC)
 
 
@@ -54,6 +58,7 @@ def some(**changed: Any) -> fleet_numbers.Numbers:
             faulty_devices=1,
             arqs={'Bound': 1, 'BindFailed': 2},
             bound=[ARQ],
+            held=[HELD],
             bind_failures=['host c has not reported for 1 s', None],
             bind_s=[0.02, 0.04],
             programming_s=[7, 9, 30],

@@ -41,6 +41,19 @@ class FamiliesTest(testtools.TestCase):
         super().setUp()
         self.found = _samples(numbers.some())
 
+    def test_what_a_project_holds(self) -> None:
+        self.assertEqual(
+            {
+                (
+                    '3' * 32,
+                    'H100 "PCIe"\\n80GB',
+                    'VGPU',
+                    'nvidia-558',
+                ): 4
+            },
+            self.found['nova_accel_units_held'],
+        )
+
     def test_who_has_what(self) -> None:
         [family] = [
             family
@@ -164,14 +177,23 @@ class FamiliesTest(testtools.TestCase):
             for number in range(5)
         ]
         units = {('VGPU', _State.USED): 7}
+        held = [
+            numbers.HELD._replace(project_id=str(number))
+            for number in range(6)
+        ]
         found = _samples(
-            numbers.some(hosts=hosts, bound=bound, units=units), 4
+            numbers.some(hosts=hosts, bound=bound, held=held, units=units), 4
         )
         name = 'nova_accel_host_last_report_timestamp_seconds'
         self.assertEqual(4, len(found['nova_accel_arq_info']))
         self.assertEqual(4, len(found[name]))
+        self.assertEqual(4, len(found['nova_accel_units_held']))
         self.assertEqual(
-            {('nova_accel_arq_info',): 3, (name,): 5},
+            {
+                ('nova_accel_arq_info',): 3,
+                ('nova_accel_units_held',): 2,
+                (name,): 5,
+            },
             found['nova_accel_metrics_left_out'],
         )
         self.assertEqual(

@@ -203,6 +203,22 @@ class RulesTestCase(base.BaseTestCase):
         )
         self.assertEqual(('after', 'before', 'between'), _FORMS)
 
+    def test_units_held_are_recorded_once(self) -> None:
+        """Each process of the API tells them."""
+        kind = {
+            'project_id': 'gold',
+            'product': 'H100',
+            'resource_class': 'PGPU',
+        }
+        recorded = 'nova_accel:units_held:max'
+        self.evaluate(
+            [
+                ('nova_accel_units_held', {**kind, 'instance': pool}, 3)
+                for pool in ('one', 'other')
+            ],
+            {recorded: [(recorded, kind, 3)]},
+        )
+
     def test_while_the_exporter_is_upgraded(self) -> None:
         """Prometheus has the series of both releases for some minutes."""
         self.evaluate(

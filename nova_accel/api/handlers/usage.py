@@ -102,7 +102,8 @@ def _project(context: caller.Caller, wanted: str | None) -> str | None:
     own: str | None = context.project_id
     if not own or wanted not in (None, own):
         raise webob.exc.HTTPForbidden(
-            f'The usage of another project is for who has the rule '
-            f'{policies.ALL_PROJECTS}'
+            'Only callers whom the rule '
+            f'{policies.ALL_PROJECTS} allows it see the usage of other '
+            'projects'
         )
     return own

@@ -38,7 +38,7 @@ _DEVICES = schema.DEVICES
 HELD = _ARQS.join(_HANDLES).join(_DEPLOYABLES).join(_DEVICES)
 
 #: What a unit is, for a bill. Only units of devices that are handed out in
-#: parts have a shape: the vGPU type, or the shape of :doc:`shapes`.
+#: parts have a shape: the vGPU type, or the shape that a group may ask for.
 PRODUCT = _DEVICES.c.product
 SHAPE = sa.case((_DEVICES.c.type == 'VGPU', _DEPLOYABLES.c.name), else_='')
 

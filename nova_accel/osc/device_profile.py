@@ -10,22 +10,91 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``openstack accelerator device profile`` ``availability``, ``explain``."""
+"""``openstack accelerator device profile`` of ours."""
 
 import argparse
 import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from typing import Any
 from urllib import parse
+
+from osc_lib import exceptions
+from osc_lib.cli import parseractions
 
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import host_places
 from nova_accel.osc import nova_calls
 from nova_accel.overview import explaining
+from nova_accel.overview import printing
 
 #: Hosts that are in no aggregate, or that Nova does not know.
 _NO_PLACE = '(none)'
+
+
+def _path(profile: str) -> str:
+    return f'/device_profiles/{parse.quote(profile, "")}'
+
+
+class Set(printing.ShowOne):
+    """Change what a device profile asks for, or its description.
+
+    Servers keep the accelerators that they have. A warning says which part of
+    the profile no host has.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'profile',
+            metavar='<profile>',
+            help='the name or uuid of the device profile',
+        )
+        parser.add_argument(
+            '--group',
+            metavar='<key=value,...>',
+            action=parseractions.MultiKeyValueAction,
+            help=(
+                'a group in place of all present ones, such as '
+                'resources:FPGA=1,trait:CUSTOM_FPGA_INTEL=required; may be '
+                'given several times'
+            ),
+        )
+        parser.add_argument(
+            '--description', metavar='<text>', help='the new description'
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        groups, description = parsed_args.group, parsed_args.description
+        if groups is None and description is None:
+            raise exceptions.CommandError(
+                'Nothing is to change: give --group or --description'
+            )
+        client = accelerator_calls.client_of(self.app)
+        present = accelerator_calls.call(
+            client, 'GET', _path(parsed_args.profile)
+        )['device_profile']
+        changed = accelerator_calls.call(
+            client,
+            'PUT',
+            _path(present['uuid']),
+            warn=self.warn,
+            json={
+                'name': present['name'],
+                'groups': present['groups'] if groups is None else groups,
+                'description': (
+                    present['description']
+                    if description is None
+                    else description
+                ),
+            },
+        )
+        names = ('uuid', 'name', 'groups', 'description')
+        return names, tuple(changed[name] for name in names)
 
 
 class Availability(explaining.OfProfile):
@@ -55,8 +124,7 @@ class Availability(explaining.OfProfile):
         found = accelerator_calls.call(
             accelerator_calls.client_of(self.app),
             'GET',
-            f'/device_profiles/{parse.quote(parsed_args.profile, "")}'
-            '/availability',
+            f'{_path(parsed_args.profile)}/availability',
         )['availability']
         least, most = found['min_servers'], found['max_servers']
         total = (
@@ -109,7 +177,7 @@ class Explain(explaining.Explain):
     ) -> Iterator[Iterable[explaining.Row]]:
         for page in accelerator_calls.pages(
             accelerator_calls.client_of(self.app),
-            f'/device_profiles/{parse.quote(profile, "")}/explain',
+            f'{_path(profile)}/explain',
             'explain',
             {} if hostname is None else {'hostname': hostname},
         ):

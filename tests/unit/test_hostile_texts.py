@@ -390,6 +390,9 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_device_profile_explain': lambda command: listed(
                     command, self.profile
                 ),
+                'accelerator_device_profile_set': lambda command: listed(
+                    command, self.profile, '--description', _STORED
+                ),
                 'accelerator_device_undrain': self._change_device,
                 # See TestDrain.
                 'accelerator_host_drain': unknown_host,

@@ -12,6 +12,7 @@
 
 import datetime
 import types
+from typing import Any
 
 import fixtures
 from osc_lib import exceptions
@@ -86,6 +87,66 @@ class TestExplain(base.CommandTestCase):
             'no/thing',
         )
         self.assertIn('404', str(error))
+
+
+class TestSet(base.CommandTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        reports.SimulatedHost('compute-1', regions=(2,)).report()
+        self.created = device_profile_db.create(
+            'gold', [{'resources:FPGA': '1'}], description='one'
+        )
+
+    def set(self, *arguments: str) -> dict[str, Any]:
+        made, parsed = self.parse(device_profile.Set, *arguments)
+        return dict(zip(*made.take_action(parsed), strict=True))
+
+    def test_groups(self) -> None:
+        groups = [
+            {'resources:FPGA': '1', 'trait:CUSTOM_REGION0': 'required'},
+            {'resources:FPGA': '1'},
+        ]
+        changed = self.set(
+            'gold',
+            '--group',
+            'resources:FPGA=1,trait:CUSTOM_REGION0=required',
+            '--group',
+            'resources:FPGA=1',
+        )
+        self.assertEqual((groups, 'one'), (changed['groups'], 'one'))
+        stored = device_profile_db.get('gold')
+        self.assertEqual(
+            (groups, 'one', changed['uuid']),
+            (stored['groups'], stored['description'], stored['uuid']),
+        )
+        self.assertEqual('', self.app.stderr.getvalue())
+
+    def test_the_description_alone(self) -> None:
+        self.set(self.created['uuid'], '--description', 'two')
+        stored = device_profile_db.get('gold')
+        self.assertEqual(
+            ('two', [{'resources:FPGA': '1'}]),
+            (stored['description'], stored['groups']),
+        )
+
+    def test_a_doubt_is_shown(self) -> None:
+        self.set('gold', '--group', 'resources:CUSTOM_QTA=1')
+        self.assertIn(
+            'no host reports a device of CUSTOM_QTA',
+            self.app.stderr.getvalue(),
+        )
+
+    def test_refused(self) -> None:
+        for arguments, words in (
+            (['gold'], '--group or --description'),
+            (['silver', '--description', 'two'], 'name=silver'),
+            (['gold', '--group', 'FPGA=1'], ': FPGA'),
+        ):
+            error = self.assertRaises(
+                exceptions.CommandError, self.set, *arguments
+            )
+            self.assertIn(words, str(error))
+        self.assertEqual('one', device_profile_db.get('gold')['description'])
 
 
 class TestAvailability(base.CommandTestCase):

@@ -217,11 +217,15 @@ def _placed(revision: int) -> dict[str, Any]:
 
     A host that was forgotten may tell of a revision that is still to come.
     """
+    is_known = _HOSTS.c.orders >= revision
     return {
         'orders_placed': sa.case(
-            (_HOSTS.c.orders >= revision, revision),
-            else_=_HOSTS.c.orders_placed,
-        )
+            (is_known, revision), else_=_HOSTS.c.orders_placed
+        ),
+        'unplaced': sa.case(
+            (sa.and_(is_known, _HOSTS.c.unplaced <= revision), sa.null()),
+            else_=_HOSTS.c.unplaced,
+        ),
     }
 
 

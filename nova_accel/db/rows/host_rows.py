@@ -41,7 +41,8 @@ IS_DUE = sa.case(
 
 
 #: Whether Placement counts some device as before it was disabled or enabled.
-IS_UNPLACED = _HOSTS.c.orders_placed < _HOSTS.c.statuses_since
+#: SQLite would not look into the index for "is not null".
+IS_UNPLACED = _HOSTS.c.unplaced > 0
 
 #: Whether Placement counts a device of the host by the device's status, as far
 #: as the host knows.

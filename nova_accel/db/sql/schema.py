@@ -93,11 +93,9 @@ HOSTS = _table(
     # The revision of the host's orders: which devices are disabled, and which
     # attach handles are unclean.
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
-    # The largest status_since of its devices, and the revision that Placement
-    # has, as far as the host knows.
-    sa.Column(
-        'statuses_since', sa.Integer, nullable=False, server_default='0'
-    ),
+    # The largest status_since of its devices, None if Placement has it; and
+    # the revision that Placement has, as far as the host knows.
+    sa.Column('unplaced', sa.Integer, index=True),
     sa.Column('orders_placed', sa.Integer, nullable=False, server_default='0'),
     # When its devices, their contents or their faults, its orders or its
     # absent handles changed. A report that has nothing new leaves it.

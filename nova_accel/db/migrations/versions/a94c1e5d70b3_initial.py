@@ -46,9 +46,7 @@ def _create_hosts() -> None:
         ),
         sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
         sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
-        sa.Column(
-            'statuses_since', sa.Integer, nullable=False, server_default='0'
-        ),
+        sa.Column('unplaced', sa.Integer),
         sa.Column(
             'orders_placed', sa.Integer, nullable=False, server_default='0'
         ),
@@ -62,6 +60,7 @@ def _create_hosts() -> None:
     )
     operations.create_index('hosts', 'reported_at')
     operations.create_index('hosts', 'changed_at')
+    operations.create_index('hosts', 'unplaced')
     operations.create_table(
         'findings',
         sa.Column('hostname', sa.String(255), nullable=False),

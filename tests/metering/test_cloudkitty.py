@@ -71,7 +71,10 @@ class CloudKittyTest(unittest.TestCase):
             },
         }
         with mock.patch.object(
-            self.collector._conn, 'get_instant', return_value=told
+            self.collector._conn,
+            'get_instant',
+            autospec=True,
+            return_value=told,
         ) as ask:
             [point] = self.collector.fetch_all(
                 self.name,

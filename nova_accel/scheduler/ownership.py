@@ -96,15 +96,24 @@ def flavor_parts(extra_specs: Mapping[str, str]) -> list[FlavorPart]:
     return found
 
 
-def exposed_suffixes(parts: Sequence[FlavorPart]) -> list[str]:
-    """The suffixes of the flavor's groups that we could serve, too."""
+def exposed_of_flavor(
+    parts: Sequence[FlavorPart],
+) -> 'dict[str, objects.RequestGroup]':
+    """Suffix -> group, of the flavor's groups that we could serve, too.
+
+    A group has its resources alone.
+    """
     groups: dict[str, Any] = collections.defaultdict(objects.RequestGroup)
     for part in parts:
         if part.prefix == utils.ResourceRequest.XS_RES_PREFIX:
             groups[part.suffix].add_resource(part.name, part.value)
     for group in groups.values():
         group.strip_zeros()
-    return [suffix for suffix, group in groups.items() if _could_serve(group)]
+    return {
+        suffix: group
+        for suffix, group in groups.items()
+        if _could_serve(group)
+    }
 
 
 def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:

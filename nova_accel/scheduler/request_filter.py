@@ -33,6 +33,7 @@ from nova_accel.model.profiles import device_profile
 from nova_accel.model.profiles import extra_specs
 from nova_accel.model.profiles import flavor_advice
 from nova_accel.scheduler import alternatives
+from nova_accel.scheduler import native_groups
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import requested_profile
 from nova_accel.scheduler import scheduled_server
@@ -138,7 +139,7 @@ def _keep_away(
 
     :returns: whether there are some that our providers could serve
     """
-    suffixes = ownership.exposed_suffixes(parts) if parts else []
+    suffixes = ownership.exposed_of_flavor(parts) if parts else {}
     groups = ownership.exposed_groups(request_spec)
     if not suffixes and not groups:
         return False
@@ -245,9 +246,14 @@ def check_accelerators(
 
     :returns: whether the request has accelerators
     :raises TooManyInstances: see :func:`unified_limits.enforce`
-    :raises RequestFilterFailed: see :func:`unified_limits.enforce` and
-        :func:`shortage.explain`
+    :raises RequestFilterFailed: see :func:`native_groups.check`,
+        :func:`unified_limits.enforce` and :func:`shortage.explain`
     """
+    parts = ownership.flavor_parts(ownership.extra_specs(request_spec))
+    if parts:
+        native_groups.check(
+            ctxt, [*ownership.exposed_of_flavor(parts).values()]
+        )
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False

@@ -66,6 +66,12 @@ class TestFault(testscenarios.WithScenarios, base.MistakeTestCase):
             extra_specs={'nova_accel:device-profile': 'gold'},
         ),
         _mistake(
+            'a class without a device profile',
+            'the flavor asks for FPGA=1 without a device profile',
+            'a flavor asks for accelerators by nova_accel:device_profile',
+            extra_specs={'resources:FPGA': '1'},
+        ),
+        _mistake(
             'a PCI tree that does not exist',
             'the flavor has nova_accel:pci_topology=hots',
             'which can be flat or host',

@@ -73,7 +73,7 @@ class TestGroups(testtools.TestCase):
 class TestExposedSuffixes(testtools.TestCase):
     def _test(self, expected, extra_specs):
         parts = ownership.flavor_parts(extra_specs)
-        self.assertEqual(expected, ownership.exposed_suffixes(parts))
+        self.assertEqual(expected, [*ownership.exposed_of_flavor(parts)])
 
     def test_every_class_of_ours(self):
         for resource_class in naming.RESOURCE_CLASSES.values():

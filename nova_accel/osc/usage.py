@@ -76,15 +76,14 @@ class Show(printing.Lister):
             '/usage',
             params=query,
         )['usage']
-        if not found['held']:
-            who = (
-                'No one'
-                if parsed_args.project_id is None
-                else f'No project with the id {parsed_args.project_id}'
-            )
-            self.warn(
-                f'{who} held a unit from {found["start"]} to {found["end"]}.'
-            )
+        who = (
+            'No one'
+            if parsed_args.project_id is None
+            else f'No project with the id {parsed_args.project_id}'
+        )
+        self.nothing = (
+            f'{who} held a unit from {found["start"]} to {found["end"]}.'
+        )
         return tuple(_COLUMNS), [
             tuple(value(held) for value in _COLUMNS.values())
             for held in found['held']

@@ -136,7 +136,7 @@ class ShowUsageTest(UsageTestCase):
 
     def test_times_that_are_none(self) -> None:
         for query, told in (
-            ('start=now', 'start: now is no time of ISO 8601'),
+            ('start=now', 'start: now is not a time in ISO 8601'),
             ('end=2026-11-01', 'end: the time has no time zone'),
             (
                 'start=2026-11-02T00:00Z&end=2026-11-02T00:00Z',

@@ -15,10 +15,14 @@
 from collections.abc import Iterator
 import re
 import shlex
+import textwrap
 
 #: What stands for a value of the reader's, such as ``<flavor>``.
 BLANK = re.compile(r'<[A-Za-z][^<>\n]*>')
 
+_CONSOLE = re.compile(
+    r'^( *)\.\. code-block:: console\n\n((?:\1 {3}.*\n| *\n)+)', re.M
+)
 _PROMPT = re.compile(r'(?P<prompt>[$#]) ')
 _COMMENT = re.compile(r'(^|\s+)#\s.*$', re.M)
 
@@ -38,6 +42,12 @@ def typed(text: str) -> Iterator[tuple[str, str]]:
         if prompt:
             for command in _whole(line[prompt.end() :], lines):
                 yield prompt['prompt'], command
+
+
+def of_page(text: str) -> Iterator[tuple[str, str]]:
+    """What is typed in the console blocks of a page, as of :func:`typed`."""
+    for _indent, block in _CONSOLE.findall(text):
+        yield from typed(textwrap.dedent(block))
 
 
 def of_script(text: str) -> Iterator[str]:

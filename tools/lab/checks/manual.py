@@ -18,10 +18,8 @@ is typed, in their order. Only what a page gives as an example is replaced.
 """
 
 from collections.abc import Callable
-from collections.abc import Iterator
 import re
 import subprocess
-import textwrap
 
 from lab import configuration
 from lab import glance
@@ -84,7 +82,6 @@ _NOT_TYPED = {
 #: Makes it an error that the API refuses what is asked for.
 _CURL = 'curl() { command curl -sS --fail-with-body "$@"; }'
 
-_CONSOLE = re.compile(r'\.\. code-block:: console\n\n((?: {3}.*\n|\n)+)')
 _FILE = re.compile(r'\.\. literalinclude:: (.+)')
 
 
@@ -128,7 +125,7 @@ class _Walker:
                 file in _FOLLOWED, f'{page}: nothing follows {file}'
             )
             self._evidence(f'{page}: {_FOLLOWED[file]} follows {file}')
-        for prompt, command in _commands(text):
+        for prompt, command in typed_commands.of_page(text):
             for begin, why in _NOT_TYPED.items():
                 if command.startswith(begin):
                     self.not_typed.add(begin)
@@ -172,11 +169,6 @@ class _Walker:
             f'{page}: {typed}: {(done.stderr or done.stdout).strip()}',
         )
         return done.stdout
-
-
-def _commands(text: str) -> Iterator[tuple[str, str]]:
-    for block in _CONSOLE.findall(text):
-        yield from typed_commands.typed(textwrap.dedent(block))
 
 
 def _with_values(command: str) -> str:

@@ -496,10 +496,10 @@ class TestUncounted(planted.ReconcileTestCase):
         self.reconciler.run()
         self.assertNotIn('/reshaper', self.nova.calls)
         self.current.is_doubtful = True
-        self.reconciler._compared_at -= 9
+        self.reconciler._compared_at -= 5
         self.reconciler.run()
         self.assertNotIn('/reshaper', self.nova.calls)
-        self.reconciler._compared_at -= 1
+        self.reconciler._compared_at -= 5
         self.reconciler.run()
         self.assertIn('/reshaper', self.nova.calls)
         self.assertFalse(self.current.is_doubtful)

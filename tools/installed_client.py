@@ -30,7 +30,7 @@ _OF_SERVICES = {'nova', 'oslo-db', 'oslo-messaging', 'sqlalchemy'}
 
 _OPENSTACK = (
     'accelerator device profile list',
-    'accelerator topology list',
+    'accelerator fleet list',
 )
 
 

@@ -34,28 +34,7 @@ class _Local(commands.OfFleet):
 
 
 class List(commands.List, _Local):
-    """Show all units, with the servers that have them.
-
-    The exit status is 2 if the fleet could not be read. With --drift it is 1
-    if sources disagree, or a host has found what it has not repaired.
-    """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        commands.add_placement(parser)
-        parser.add_argument(
-            '--drift',
-            action='store_true',
-            help=(
-                'show where the sources disagree instead, and what hosts have '
-                'found wrong, with remedies'
-            ),
-        )
-        commands.add_long(parser)
-        return parser
-
-    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
-        return bool(parsed_args.drift)
+    pass
 
 
 class Map(commands.Map, _Local):

@@ -23,6 +23,7 @@ from nova_accel.model.fleet import fleet
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import api_fleet
 from nova_accel.overview import columns
+from nova_accel.overview import commands
 from nova_accel.overview import printing
 from nova_accel.overview import reading
 
@@ -69,6 +70,7 @@ class List(printing.Lister):
             metavar='<device>',
             help='the uuid of the device, by default all',
         )
+        commands.add_host(parser)
         parser.add_argument(
             '--long',
             action='store_true',
@@ -80,19 +82,19 @@ class List(printing.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
         names = tuple(COLUMNS)[: None if parsed_args.long else _SHORT]
-        return names, self._rows(names, parsed_args.device)
+        return names, self._rows(names, parsed_args.device, parsed_args.host)
 
     def _rows(
-        self, names: Iterable[str], device: str | None
+        self, names: Iterable[str], device: str | None, hostname: str | None
     ) -> Iterator[tuple[Any, ...]]:
-        uuid, hostname = None, None
+        uuid = None
         if device is not None:
             found = accelerator_calls.call(
                 accelerator_calls.client_of(self.app),
                 'GET',
                 f'/devices/{parse.quote(device, "")}',
             )
-            uuid, hostname = found['uuid'], found['hostname']
+            uuid, hostname = found['uuid'], hostname or found['hostname']
         for row in reading.glance(api_fleet.Sources(self.app, hostname)).rows:
             if row.arq is not None and uuid in (None, row.device.uuid):
                 yield tuple(columns.cell(COLUMNS[name](row)) for name in names)

@@ -32,6 +32,15 @@ WRONG = 1
 Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 
 
+def add_host(parser: argparse.ArgumentParser) -> None:
+    """Add the option to show one host."""
+    parser.add_argument(
+        '--host',
+        metavar='<hostname>',
+        help="show one host, by Nova's name of the hypervisor",
+    )
+
+
 def add_placement(parser: argparse.ArgumentParser) -> None:
     """Add the option to ask Placement."""
     parser.add_argument(
@@ -43,23 +52,12 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_long(parser: argparse.ArgumentParser) -> None:
-    """Add the option to show all columns of units."""
-    parser.add_argument(
-        '--long', action='store_true', help='show all columns, with uuids'
-    )
-
-
 class OfFleet(exit_status.Answering):
     """A command that reads the fleet."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--host',
-            metavar='<hostname>',
-            help="show one host, by Nova's name of the hypervisor",
-        )
+        add_host(parser)
         return parser
 
     def answer(self, parsed_args: argparse.Namespace) -> int:
@@ -80,16 +78,28 @@ class OfFleet(exit_status.Answering):
 
 
 class List(OfFleet, printing.Lister):
-    """A list of units or of findings."""
+    """Show all units, with the servers that have them.
+
+    The exit status is 2 if the fleet could not be read. With --drift it is 1
+    if sources disagree, or a host has found what it has not repaired.
+    """
 
     _found: fleet.Fleet
 
-    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
-        """Whether it lists findings, which is an exit status then."""
-        return False
-
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
+        add_placement(parser)
+        parser.add_argument(
+            '--drift',
+            action='store_true',
+            help=(
+                'show where the sources disagree instead, and what hosts have '
+                'found wrong, with remedies'
+            ),
+        )
+        parser.add_argument(
+            '--long', action='store_true', help='show all columns, with uuids'
+        )
         parser.add_argument(
             '--json',
             action='store_true',
@@ -109,15 +119,14 @@ class List(OfFleet, printing.Lister):
         else:
             self.nothing = (
                 'Nothing is wrong.'
-                if self.shows_findings(parsed_args)
+                if parsed_args.drift
                 else 'No host has reported devices.'
             )
             printing.Lister.run(self, parsed_args)
-        is_bad = self.shows_findings(parsed_args) and found.is_wrong
-        return WRONG if is_bad else 0
+        return WRONG if parsed_args.drift and found.is_wrong else 0
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        if self.shows_findings(parsed_args):
+        if parsed_args.drift:
             return columns.FINDINGS, columns.finding_rows(self._found)
         return columns.names(parsed_args.long), columns.rows(
             self._found, parsed_args.long

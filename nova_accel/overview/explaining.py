@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from nova_accel import reason
 from nova_accel.model.profiles import extra_specs
+from nova_accel.overview import commands
 from nova_accel.overview import printing
 
 COLUMNS = (
@@ -90,11 +91,7 @@ class Explain(OfProfile):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--host',
-            metavar='<hostname>',
-            help="show one host, by Nova's name of the hypervisor",
-        )
+        commands.add_host(parser)
         return parser
 
     def take_action(

@@ -48,7 +48,7 @@ class TestCommandHelp(testtools.TestCase):
     def test_commands_of_openstackclient(self) -> None:
         patterns = re.findall(':command: (.+)', self.page)
         commands = _commands('openstack.accelerator.v2')
-        self.assertIn('accelerator topology list', commands)
+        self.assertIn('accelerator fleet list', commands)
         for command in commands:
             self.assertTrue(
                 any(fnmatch.fnmatch(command, each) for each in patterns),

@@ -381,7 +381,6 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
         self.assert_walked(
             'openstack.accelerator.v2',
             {
-                'accelerator_audit_list': listed,
                 'accelerator_device_drain': self._change_device,
                 'accelerator_device_holder_list': lambda command: listed(
                     command, '--long'
@@ -394,6 +393,8 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                     command, self.profile, '--description', _STORED
                 ),
                 'accelerator_device_undrain': self._change_device,
+                'accelerator_fleet_list': self._list,
+                'accelerator_fleet_map': self._map,
                 # See TestDrain.
                 'accelerator_host_drain': unknown_host,
                 'accelerator_host_drain_list': listed,
@@ -412,13 +413,13 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_server_show': lambda command: listed(
                     command, fleet.SERVER
                 ),
-                'accelerator_topology_list': lambda command: listed(
-                    command, '--long'
-                ),
-                'accelerator_topology_map': self._map,
                 'accelerator_usage_show': self._usage,
             },
         )
+
+    def _list(self, command: type[Any]) -> None:
+        for argument in ('--long', '--drift'):
+            self.assert_list_harmless(command, argument)
 
     def _change_device(self, command: type[Any]) -> None:
         for arguments in ((_SAID,), (_SAID, '--host', _SAID)):

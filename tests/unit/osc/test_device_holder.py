@@ -47,6 +47,16 @@ class TestList(fleet.FleetTestCase):
                 self.assertEqual(uuid, row['Device uuid'])
                 self.assertEqual(self.arq['uuid'], row['ARQ'])
 
+    def test_of_one_host(self) -> None:
+        for host, amount in zip(self.hosts, (1, 0), strict=True):
+            for device in ((), (self.hosts[0].device_uuid(),)):
+                found = self.list(*device, '--host', host.hostname)
+                self.assertEqual(amount, len(found), (host, device))
+        refused = self.assertRaises(
+            exceptions.CommandError, self.list, '--host', 'nowhere'
+        )
+        self.assertIn('Host nowhere not found', str(refused))
+
     def test_of_another_device_of_the_host(self) -> None:
         host = reports.SimulatedHost('compute-1', (2, 1))
         host.report()

@@ -22,26 +22,17 @@ from nova_accel.testing import simulated_fleet
 
 
 class _List(commands.List):
-    """Shows the findings of a simulated fleet, or its units."""
-
     simulated = simulated_fleet.SimulatedFleet(24)
-    is_audit = True
 
     def read(self, parsed_args: argparse.Namespace) -> fleet.Fleet:
         return fleet.join(self.simulated.ours, self.simulated.nova)
 
-    def shows_findings(self, parsed_args: argparse.Namespace) -> bool:
-        return self.is_audit
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        commands.add_long(parser)
-        return parser
-
 
 class TestList(testtools.TestCase):
     def run_command(
-        self, *arguments: str, **attributes: object
+        self,
+        *arguments: str,
+        simulated: simulated_fleet.SimulatedFleet = _List.simulated,
     ) -> tuple[int, str]:
         """The exit status and what is printed."""
         output = io.StringIO()
@@ -50,19 +41,18 @@ class TestList(testtools.TestCase):
             None,
         )
         command.cmd_name = 'list'
-        for name, value in attributes.items():
-            setattr(command, name, value)
+        command.simulated = simulated
         status = command.run(command.get_parser('list').parse_args(arguments))
         return status, output.getvalue()
 
     def test_no_answer_is_blank(self) -> None:
         none = simulated_fleet.SimulatedFleet(0)
-        for is_audit, line in (
-            (True, 'Nothing is wrong.\n'),
-            (False, 'No host has reported devices.\n'),
+        for arguments, line in (
+            (('--drift',), 'Nothing is wrong.\n'),
+            ((), 'No host has reported devices.\n'),
         ):
             self.assertEqual(
-                (0, line), self.run_command(simulated=none, is_audit=is_audit)
+                (0, line), self.run_command(*arguments, simulated=none)
             )
 
     def test_one_host(self) -> None:
@@ -74,7 +64,7 @@ class TestList(testtools.TestCase):
         hosts = {device.uuid: device.hostname for device in wrong.ours.devices}
         for host in wrong.hosts:
             status, text = self.run_command(
-                '--host', host.name, '-f', 'value', simulated=wrong
+                '--drift', '--host', host.name, '-f', 'value', simulated=wrong
             )
             self.assertEqual(
                 host.name == hosts[held.device_uuid],
@@ -83,16 +73,15 @@ class TestList(testtools.TestCase):
             self.assertEqual(int('leak' in text), status)
 
     def test_exit_status(self) -> None:
-        self.assertEqual(0, self.run_command()[0])
+        self.assertEqual(0, self.run_command('--drift')[0])
         wrong = simulated_fleet.SimulatedFleet(24)
         del wrong.servers[next(iter(wrong.servers))]
         for arguments in ((), ('--json',)):
-            status, text = self.run_command(*arguments, simulated=wrong)
+            status, text = self.run_command(
+                '--drift', *arguments, simulated=wrong
+            )
             self.assertEqual(commands.WRONG, status)
             self.assertIn('leak', text)
             self.assertEqual(
-                0,
-                self.run_command(*arguments, simulated=wrong, is_audit=False)[
-                    0
-                ],
+                0, self.run_command(*arguments, simulated=wrong)[0]
             )

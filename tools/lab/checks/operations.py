@@ -136,10 +136,12 @@ def guest_killed(evidence: registry.Evidence) -> None:
             found['remedy'] == f'openstack server reboot --hard {server.id}',
             found['remedy'],
         )
-        status, audited = cloud.outcome('accelerator', 'audit', 'list')
+        status, audited = cloud.outcome(
+            'accelerator', 'fleet', 'list', '--drift'
+        )
         registry.expect(
             (status, [row['What'] for row in audited]) == (1, ['guest_gone']),
-            f'audit list, exit status {status}: {audited}',
+            f'fleet list --drift, exit status {status}: {audited}',
         )
         server.act('reboot', '--hard')
         server.sees(real_servers.MDEVS_SEEN)

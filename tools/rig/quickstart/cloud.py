@@ -35,7 +35,7 @@ In another terminal, with the extra "client" of nova_accel installed:
   openstack server create --image {image} --flavor {flavor} --nic none \
 --wait my-server
   openstack accelerator server show my-server
-  openstack --os-cloud admin accelerator topology list
+  openstack --os-cloud admin accelerator fleet list
   openstack --os-cloud admin resource provider list
 
 In this checkout:

@@ -17,7 +17,7 @@ import pathlib
 
 import fixtures
 
-from nova_accel.osc import topology
+from nova_accel.osc import fleet as fleet_command
 from nova_accel.overview import columns
 from nova_accel.overview import commands
 from nova_accel.overview import exit_status
@@ -26,7 +26,9 @@ from unit.osc import fleet
 
 class TestList(fleet.FleetTestCase):
     def list(self, *arguments: str) -> list[dict[str, str]]:
-        status, text = self.run_command(topology.List, '-f', 'csv', *arguments)
+        status, text = self.run_command(
+            fleet_command.List, '-f', 'csv', *arguments
+        )
         self.assertEqual(0, status, text)
         return [*csv.DictReader(io.StringIO(text))]
 
@@ -53,14 +55,16 @@ class TestList(fleet.FleetTestCase):
         self.assertEqual({'compute-2'}, {row['Host'] for row in rows})
         self.assertIn('Device uuid', rows[0])
         self.assertEqual([], self.nova.asked)
-        for command in (topology.List, topology.Audit):
-            status, text = self.run_command(command, '--host', 'nowhere')
+        for more in ((), ('--drift',)):
+            status, text = self.run_command(
+                fleet_command.List, '--host', 'nowhere', *more
+            )
             self.assertEqual(exit_status.UNKNOWN, status)
             self.assertIn('Host nowhere not found', text)
 
     def test_json(self) -> None:
         self.nova.servers.clear()
-        status, text = self.run_command(topology.List, '--json')
+        status, text = self.run_command(fleet_command.List, '--json')
         self.assertEqual(0, status)
         found = json.loads(text)
         self.assertEqual(4, len(found['units']))
@@ -73,7 +77,7 @@ class TestRefused(fleet.FleetTestCase):
     roles = ('member', 'reader')
 
     def test_only_administrators(self) -> None:
-        status, text = self.run_command(topology.List)
+        status, text = self.run_command(fleet_command.List)
         self.assertEqual(exit_status.UNKNOWN, status)
         self.assertIn('GET /topology with 403', text)
 
@@ -83,24 +87,24 @@ class TestMap(fleet.FleetTestCase):
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, 'a.html')
         self.assertEqual(
             (0, ''),
-            self.run_command(topology.Map, '--output', str(path)),
+            self.run_command(fleet_command.Map, '--output', str(path)),
         )
         self.assertIn(f'name of {fleet.SERVER}', path.read_text())
 
 
-class TestAudit(fleet.FleetTestCase):
-    def audit(self, *arguments: str) -> tuple[int, list[dict[str, str]]]:
+class TestDrift(fleet.FleetTestCase):
+    def drift(self, *arguments: str) -> tuple[int, list[dict[str, str]]]:
         status, text = self.run_command(
-            topology.Audit, '-f', 'csv', *arguments
+            fleet_command.List, '--drift', '-f', 'csv', *arguments
         )
         return status, [*csv.DictReader(io.StringIO(text))]
 
     def test_all_agree(self) -> None:
-        self.assertEqual((0, []), self.audit())
+        self.assertEqual((0, []), self.drift())
 
     def test_a_leak(self) -> None:
         self.nova.servers.clear()
-        status, (row,) = self.audit()
+        status, (row,) = self.drift()
         self.assertEqual(
             (commands.WRONG, 'leak', fleet.SERVER),
             (status, row['What'], row['Whose']),
@@ -109,9 +113,9 @@ class TestAudit(fleet.FleetTestCase):
     def test_a_server_that_moves(self) -> None:
         self.nova.servers[fleet.SERVER]['OS-EXT-SRV-ATTR:host'] = 'elsewhere'
         self.nova.migrations['finished'] = [('move', fleet.SERVER)]
-        self.assertEqual((0, []), self.audit())
+        self.assertEqual((0, []), self.drift())
         self.nova.migrations.clear()
-        status, (row,) = self.audit()
+        status, (row,) = self.drift()
         self.assertEqual((1, 'elsewhere'), (status, row['What']))
 
     def test_placement(self) -> None:
@@ -129,12 +133,15 @@ class TestAudit(fleet.FleetTestCase):
         path = f'/resource_providers/{rp_uuid}/allocations'
         held = {'allocations': {fleet.SERVER: {'resources': {'FPGA': 1}}}}
         self.nova.of_placement[path] = held
-        self.assertEqual((0, []), self.audit('--placement'))
+        self.assertEqual((0, []), self.drift('--placement'))
         held['allocations'][fleet.SERVER]['resources']['FPGA'] = 2
-        status, (row,) = self.audit('--placement')
+        status, (row,) = self.drift('--placement')
         self.assertEqual((1, 'overcounted'), (status, row['What']))
-        self.assertEqual((0, []), self.audit())
+        of_host = ('--placement', '--host')
+        self.assertEqual((status, [row]), self.drift(*of_host, 'compute-1'))
+        self.assertEqual((0, []), self.drift(*of_host, 'compute-2'))
+        self.assertEqual((0, []), self.drift())
 
     def test_what_is_not_known_is_no_agreement(self) -> None:
         del self.nova.servers[fleet.SERVER]['OS-EXT-STS:vm_state']
-        self.assertEqual((exit_status.UNKNOWN, []), self.audit())
+        self.assertEqual((exit_status.UNKNOWN, []), self.drift())

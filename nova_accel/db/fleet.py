@@ -59,6 +59,7 @@ _OF_DEVICES = sa.select(
     _DEVICES.c.numa_node,
     _DEVICES.c.status,
     _DEVICES.c.fault,
+    _DEVICES.c.link_sets,
 )
 
 _OF_UNITS = sa.select(
@@ -250,7 +251,10 @@ def _devices(rows: Iterable[sa.Row[Any]]) -> list[fleet_sources.FleetDevice]:
             address,
             # Some products are reported with the name of their vendor.
             product if product.startswith(vendor) else f'{vendor} {product}',
-            *rest,
+            numa_node,
+            status,
+            fault,
+            tuple(link_sets),
         )
         for (
             uuid,
@@ -259,7 +263,10 @@ def _devices(rows: Iterable[sa.Row[Any]]) -> list[fleet_sources.FleetDevice]:
             address,
             vendor,
             product,
-            *rest,
+            numa_node,
+            status,
+            fault,
+            link_sets,
         ) in rows
     ]
 

@@ -159,6 +159,7 @@ class SimulatedFleet:
                 else hardware.Status.ENABLED
             ),
             'it does not answer' if not slot and host % 40 == 12 else None,
+            (f'numa_{slot // 4} numa=2-4',),
         )
         self.devices[device.uuid] = device
         provider = fleet_sources.FleetProvider(

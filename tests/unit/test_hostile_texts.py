@@ -413,6 +413,7 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
                 'accelerator_server_show': lambda command: listed(
                     command, fleet.SERVER
                 ),
+                'accelerator_topology_list': self._topology,
                 'accelerator_usage_show': self._usage,
             },
         )
@@ -420,6 +421,15 @@ class TestOpenstackclient(fleet.FleetTestCase, _Hostile):
     def _list(self, command: type[Any]) -> None:
         for argument in ('--long', '--drift'):
             self.assert_list_harmless(command, argument)
+
+    def _topology(self, command: type[Any]) -> None:
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(schema.DEVICES).values(
+                    link_sets=[f'{_STORED} nvlink={_STORED}']
+                )
+            )
+        self.assert_list_harmless(command)
 
     def _change_device(self, command: type[Any]) -> None:
         for arguments in ((_SAID,), (_SAID, '--host', _SAID)):

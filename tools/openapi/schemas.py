@@ -408,6 +408,7 @@ TOPOLOGY_HOST = _fields(
                     'numa_node': {'type': ['integer', 'null']},
                     'status': {'enum': ['enabled', 'maintaining']},
                     'fault': _STRING_OR_NULL,
+                    'link_sets': {'type': 'array', 'items': _STRING},
                     'units': {'type': 'array', 'items': _UNIT},
                 }
             ),

@@ -57,6 +57,8 @@ class FleetDevice(NamedTuple):
     """A card. ``name`` is libvirt's, ``status`` what an administrator wants.
 
     ``address`` is a PCI address in sysfs' form, as in :class:`FleetUnit`.
+    ``link_sets`` are the sets of joined devices that it is in, the largest
+    first, see :mod:`nova_accel.model.link_places`.
     """
 
     uuid: str
@@ -67,6 +69,7 @@ class FleetDevice(NamedTuple):
     numa_node: int | None
     status: str
     fault: str | None
+    link_sets: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[str, str]:

@@ -151,10 +151,9 @@ def _parse(hosts: Iterable[Mapping[str, Any]]) -> fleet_sources.Ours:
                 )
             )
         for told in host['devices']:
-            device = fleet_sources.FleetDevice(
-                hostname=name,
-                **{field: told[field] for field in _OF_DEVICE},
-            )
+            fields = {field: told[field] for field in _OF_DEVICE}
+            fields['link_sets'] = tuple(fields['link_sets'])
+            device = fleet_sources.FleetDevice(hostname=name, **fields)
             devices.append(device)
             units += [_parse_unit(device, unit) for unit in told['units']]
         unheld += map(_parse_arq, host['unheld'])

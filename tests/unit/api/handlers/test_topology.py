@@ -67,7 +67,17 @@ class TopologyTest(base.ApiTestCase):
 
     def test_it_is_the_database(self) -> None:
         for number in range(3):
-            reports.SimulatedHost(f'compute-{number}', (2,)).report()
+            reports.SimulatedHost(
+                f'compute-{number}', (2,), link_sets=('four', 'two pcie=2')
+            ).report()
+        self.assertEqual(
+            [['four', 'two pcie=2']] * 3,
+            [
+                device['link_sets']
+                for host in self.get()['topology']
+                for device in host['devices']
+            ],
+        )
         self.assertEqual(
             fleet.read(conf.CONF.nova_accel.host_silence_s),
             fleet_wire.from_json(self.get()['topology']),

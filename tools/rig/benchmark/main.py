@@ -28,7 +28,8 @@ well devices are chosen, in clouds that it simulates.
 ``api`` measures the accelerator API as it is deployed, in uWSGI's processes
 and with a MariaDB, but without the validation of tokens. ``api --peer``
 measures Cyborg, too. ``attack`` measures what a client of the same API waits
-for while others attack it.
+for while others attack it. ``scale`` measures it in a cloud of many hosts,
+through the restart of a controller and the failover of a database.
 """
 
 import argparse
@@ -47,6 +48,7 @@ import warnings
 from nova_accel import exceptions
 from rig.benchmark import fleet
 from rig.benchmark import placement_commands
+from rig.benchmark import scale
 from rig.benchmark import subcommands
 
 _TIMES = 500
@@ -82,6 +84,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_claims(commands)
     _add_api(commands)
     _add_attack(commands)
+    scale.add(commands)
     fleet.add(commands)
     return parser.parse_args(argv)
 

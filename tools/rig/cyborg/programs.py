@@ -14,7 +14,6 @@
 
 import os
 import pathlib
-import subprocess
 
 from nova_accel import exceptions
 
@@ -38,12 +37,3 @@ def prefix() -> pathlib.Path:
             f'{_ENVIRONMENT} does not name the environment that has Cyborg; '
             '"tools/bench api --peer" and "tools/test full" do'
         ) from None
-
-
-def run(*command: str | os.PathLike[str]) -> None:
-    """:raises ConfigurationError: it fails; the text has its output"""
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise exceptions.ConfigurationError(
-            f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}'
-        )

@@ -129,7 +129,7 @@ class Cyborg(process.StartedFixture):
         return f'rabbit://guest:guest@127.0.0.1:5672/{name}'
 
     def _make_tables(self) -> None:
-        programs.run(
+        process.run(
             self._prefix / 'bin/cyborg-dbsync',
             '--config-file',
             self._conf,
@@ -194,4 +194,4 @@ def _rabbitmqctl(*arguments: str) -> None:
         raise exceptions.ConfigurationError(
             'Cyborg needs a RabbitMQ, and there is no rabbitmqctl'
         )
-    programs.run(program, '--quiet', *arguments)
+    process.run(program, '--quiet', *arguments)

@@ -27,6 +27,7 @@ from nova_accel.model.cyborg import snapshot
 from nova_accel.testing import database
 from rig.cyborg import programs
 from rig.serving import nova_conf
+from rig.serving import process
 
 #: In the order of their foreign keys.
 NAMES = (
@@ -240,13 +241,13 @@ def make(engine: sa.Engine) -> None:
                 'database': {'connection': url},
             },
         )
-        programs.run(
+        process.run(
             programs.prefix() / 'bin/cyborg-dbsync',
             '--config-file',
             conf,
             'upgrade',
         )
-        programs.run(
+        process.run(
             programs.prefix() / 'bin/python',
             pathlib.Path(__file__).parent / 'hosts_of_cyborg.py',
             conf,

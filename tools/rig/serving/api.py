@@ -131,6 +131,15 @@ class ServedApi(process.StartedFixture):
         """
         return self._server.stop()
 
+    def restart(self) -> None:
+        """End it as systemd does, and start it at the same port.
+
+        :raises ConfigurationError: it does not start again
+        """
+        self.stop()
+        self._port = self.port
+        self._serve()
+
     def usage(self) -> usage.Usage:
         """What all its processes use."""
         return self._server.usage()

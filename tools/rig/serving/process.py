@@ -28,6 +28,18 @@ from rig.serving import usage
 _STOP_S = 15
 
 
+def run(*command: str | os.PathLike[str]) -> None:
+    """Run a program to its end.
+
+    :raises ConfigurationError: it fails; the text has its output
+    """
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise exceptions.ConfigurationError(
+            f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}'
+        )
+
+
 class StartedFixture(fixtures.Fixture):
     """Prepares in ``_setUp``, starts in :meth:`start`, and cleans up."""
 

@@ -1,0 +1,41 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import testtools
+
+from rig.benchmark import scale
+from rig.benchmark import scale_cloud
+
+
+class TestBenchmarkScale(testtools.TestCase):
+    """Not what it costs, but that nothing is lost and nothing stays."""
+
+    def test_a_restart_and_a_failover(self):
+        found = scale_cloud.figures(
+            scale.Scale(hosts=4, boots=60, minutes=0.5, report_s=2, away_s=3)
+        )
+        self.assertEqual(0, found['boots_failed'])
+        self.assertEqual({}, found['refused_wrongly'])
+        self.assertEqual(30, found['boots'])
+        self.assertEqual({'restart', 'database'}, found['away_s'].keys())
+        self.assertGreater(found['reports_per_s'], 0)
+        grown = {
+            table
+            for table, rows in found['rows'].items()
+            if rows['after'] > rows['before']
+        }
+        # doc/source/admin/database.rst says for how long they stay.
+        self.assertEqual({'bindings', 'held_periods'}, grown)
+        self.assertEqual(
+            found['boots'], found['rows']['held_periods']['after']
+        )
+        self.assertNotIn('arqs', found['rows'])

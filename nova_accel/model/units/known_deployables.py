@@ -82,6 +82,19 @@ class KnownDeployables:
             for of_server in each.taken
         )
 
+    def idle_regions(self) -> dict[str, int]:
+        """Bitstream -> how many regions hold it and serve no one."""
+        idle = {
+            (each.bitstream_id, each.device_uuid, each.region)
+            for each in self.all
+            if each.bitstream_id is not None and 0 < each.total == each.free
+        }
+        return dict(collections.Counter(bitstream for bitstream, *_ in idle))
+
+    def linked_hosts(self) -> set[str]:
+        """The hosts that have joined devices."""
+        return {each.hostname for each in self.all if each.link_sets}
+
     def disabled_on(self, resource_classes: Collection[str]) -> set[str]:
         """The hosts that have disabled devices of some classes."""
         return {

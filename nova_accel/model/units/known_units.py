@@ -16,7 +16,6 @@ It decides nothing: Placement does. It says which of the candidates is best,
 and whether it is worth asking why there is none.
 """
 
-import collections
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -98,13 +97,7 @@ class KnownUnits:
     def idle_regions(self) -> dict[str, int]:
         """Bitstream -> how many regions hold it and serve no one."""
         with self._lock:
-            idle = {
-                (each.bitstream_id, each.device_uuid, each.region)
-                for each in self._deployables.all
-                if each.bitstream_id is not None
-                and 0 < each.total == each.free
-            }
-        return dict(collections.Counter(region[0] for region in idle))
+            return self._deployables.idle_regions()
 
     def pool(self, rp_uuid: str) -> Sequence[free_units.FreeUnits]:
         """All deployables of a provider, with the units that are free.
@@ -175,11 +168,7 @@ class KnownUnits:
         """
         left_out = self._doubtful if only_placed else self.silent
         with self._lock:
-            hostnames = {
-                each.hostname
-                for each in self._deployables.all
-                if each.link_sets and each.hostname not in left_out
-            }
+            hostnames = self._deployables.linked_hosts() - left_out
         return [self._links_of(hostname) for hostname in sorted(hostnames)]
 
     def largest(self, group: device_profile.Group, joined: int = 0) -> int:

@@ -213,7 +213,7 @@ def _note_unchanged(
 
 
 def _placed(revision: int) -> dict[str, Any]:
-    """What is noted of the orders that Placement has.
+    """The columns that note which orders Placement has.
 
     A host that was forgotten may tell of a revision that is still to come.
     """

@@ -31,7 +31,7 @@ _MOST_FORGOTTEN = 10000
 
 
 class UsageRow(TypedDict):
-    """What a project has held of one product, class and shape.
+    """The units of one product, class and shape that a project has held.
 
     ``units`` is how many units it had at any time, one after the other or at
     once.
@@ -112,9 +112,9 @@ def get(
     project_id: str | None = None,
     most: int | None = None,
 ) -> list[UsageRow]:
-    """What projects have held between two times, by one statement.
+    """The units that projects have held between two times, by one statement.
 
-    What is held still counts until now.
+    A unit that is still held counts until now.
 
     :param project_id: the only project; None for all
     :param most: how many rows are given at most

@@ -63,7 +63,7 @@ class Command(command.Command):
 class Lister(Command, lister.Lister):
     """A command that shows a table."""
 
-    #: What is printed for a person in place of a table without rows.
+    #: The line for a person in place of a table without rows.
     nothing = 'There is none.'
 
     def produce_output(

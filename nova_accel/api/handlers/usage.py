@@ -34,7 +34,7 @@ from nova_accel.model.fleet import host_drain
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
-#: What ``openstack usage show`` of Nova shows by default, too.
+#: As many as ``openstack usage show`` of Nova shows by default.
 _SHOWN = datetime.timedelta(days=28)
 
 #: Seconds from one deletion of old periods to the next.

@@ -41,7 +41,7 @@ class Payload(base.VersionedObject):
 class AcceleratorRequestPayload(Payload):
     """One ARQ. Before it is bound it has no device, and may have no uuid.
 
-    What it holds is told at the end of a binding, and of an unbinding.
+    The end of a binding, and of an unbinding, tells the unit that it holds.
     """
 
     VERSION = '1.0'

@@ -34,10 +34,10 @@ _HANDLES = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES
 _DEVICES = schema.DEVICES
 
-#: What an ARQ holds.
+#: ARQs with the units that they hold.
 HELD = _ARQS.join(_HANDLES).join(_DEPLOYABLES).join(_DEVICES)
 
-#: What a unit is, for a bill. Only units of devices that are handed out in
+#: The kind of a unit, for a bill. Only units of devices that are handed out in
 #: parts have a shape: the vGPU type, or the shape that a group may ask for.
 PRODUCT = _DEVICES.c.product
 SHAPE = sa.case((_DEVICES.c.type == 'VGPU', _DEPLOYABLES.c.name), else_='')

@@ -353,8 +353,8 @@ FINDINGS = _table(
     sa.Column('found_at', utc_datetime.UtcDateTime, nullable=False),
 )
 
-#: Who had a unit, and from when to when, by the database's clock: a bill is
-#: made of it. It outlives the ARQ.
+#: The periods in which ARQs held units, by the database's clock: a bill is
+#: made of them. They outlive the ARQs.
 HELD_PERIODS = _table(
     'held_periods',
     sa.Column('arq_uuid', sa.String(36), nullable=False, index=True),

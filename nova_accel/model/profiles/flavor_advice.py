@@ -49,7 +49,7 @@ _OUR_KEYS = frozenset({*_NAMES.values(), device_profile.CYBORG_FLAVOR_KEY})
 
 _NAMESPACE = 'nova_accel'
 
-#: What people write for it.
+#: The words that people write for it.
 _NAMESPACES = (_NAMESPACE, 'nova_accelerator')
 
 #: The first letters of all keys that are looked at.

@@ -38,7 +38,7 @@ _ALIASES = frozenset({'nvidia_vgpu'})
 # The driver of devices of any kind.
 _ANY_KIND = 'pci'
 
-# What an operator has to replace, because no host tells it.
+# The operator has to replace it, because no host tells it.
 _PHYSICAL_NETWORK = 'physnet1'
 
 # NVMe controllers, which need no entry in the catalogue.
@@ -102,12 +102,12 @@ class Offer:
 
     @property
     def others(self) -> list[line_results.LineResult]:
-        """What cannot be offered now, and what is not known."""
+        """The devices that cannot be offered now, and unknown facts."""
         return [each for each in self.results if each not in self.offered]
 
     @property
     def hints(self) -> list[str]:
-        """What an operator may want to add to the line, or has to replace."""
+        """Keys that an operator may add to the line, or has to replace."""
         return list(_hints(self.kind, self.line))
 
 
@@ -125,7 +125,9 @@ def of(preview: host_preview.Preview) -> list[Offer]:
 def _together(
     preview: host_preview.Preview, offers: Sequence[Offer]
 ) -> list[Offer]:
-    """What the lines do in one configuration: a card may take its parts."""
+    """The results of the lines in one configuration, where a card may take
+    its parts.
+    """
     lines = [each.line for each in offers if each.offered]
     results = line_results.of(preview, lines)
     return [

@@ -14,8 +14,8 @@
 
 It needs neither nova-compute nor the services that this talks to: libvirt, the
 kernel and the configuration are enough. The connection to libvirt can only
-read, and sysfs takes no writes. What nova-compute does in processes of root is
-done in this one: it sees as much as its user may.
+read, and sysfs takes no writes. This process does what
+nova-compute does in processes of root: it sees as much as its user may.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ from nova_accel.virt.publishing import units_in_use
 
 CONF = conf.CONF
 
-#: What another user than root does not see.
+#: The words about facts that only root sees.
 UNSEEN = (
     'Run it as root to see everything: other users do not see which processes '
     'use a device, nor what servers have'
@@ -99,9 +99,9 @@ class Preview:
     def discover(
         self, specs: Sequence[device_spec.DeviceSpec]
     ) -> discovery.Discovered:
-        """What nova-compute would find by these lines.
+        """The devices that nova-compute would find by these lines.
 
-        Of a device that a server has, it tells what its driver sees now.
+        If a server has a device, it tells what the driver sees of it now.
 
         :raises DeviceError: libvirt does not list its devices, or guests.
         """
@@ -175,7 +175,7 @@ def _node_uuid() -> str:
 
 
 def _holdings(nodename: str) -> holdings.Holdings:
-    """What servers hold by the journal, nothing if it cannot be read."""
+    """The holdings of servers by the journal, none if it cannot be read."""
     directory = pathlib.Path(CONF.state_path) / 'nova_accel' / nodename
     if not os.access(directory, os.R_OK | os.X_OK):
         # The journal would make it.
@@ -184,7 +184,7 @@ def _holdings(nodename: str) -> holdings.Holdings:
 
 
 class _NoHoldings(holdings.Holdings):
-    """Those of a host without a journal."""
+    """The holdings of a host without a journal."""
 
     def __init__(self) -> None:
         pass

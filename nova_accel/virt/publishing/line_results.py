@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What each line of ``device_spec`` would do on a host."""
+"""The effect of each line of ``device_spec`` on a host."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _MAX_NAMED = 3
 
 
 class Outcome(enum.StrEnum):
-    """What becomes of functions that a line matches."""
+    """The fate of functions that a line matches."""
 
     OFFERED = 'offered'
     #: Published, and reserved as long as it has the fault.
@@ -53,7 +53,7 @@ USEFUL = frozenset({Outcome.OFFERED, Outcome.AT_START})
 
 @dataclasses.dataclass(frozen=True)
 class LineResult:
-    """What becomes of some functions, and why if they are not offered.
+    """The fate of some functions, and why if they are not offered.
 
     ``line`` is the number of the line, from 1, None for what is true of any
     line. ``units`` are those of ``part``, which is None if nothing is offered.
@@ -72,7 +72,7 @@ class LineResult:
 
     @property
     def text(self) -> str:
-        """What is not offered, in words for people."""
+        """The functions that are not offered, in words for people."""
         named = reason.some(self.addresses, _MAX_NAMED)
         return f'{named and named + " "}{self.outcome}: {self.why}'
 

@@ -41,6 +41,7 @@ from nova_accel import exceptions
 from nova_accel.conf import database as database_conf
 from nova_accel.db.sql import database_url
 from nova_accel.db.sql import faults
+from nova_accel.db.sql import shared_tls
 from nova_accel.db.sql import time_limits
 
 CONF = conf.CONF
@@ -161,6 +162,7 @@ def _made(limits_of: time_limits.Limits) -> Any:
 def _prepare(limits_of: time_limits.Limits, engine: sa.Engine) -> None:
     # These come first, since the next listener may wait.
     time_limits.set_up(engine, limits_of)
+    shared_tls.set_up(engine)
 
     @sa.event.listens_for(engine, 'connect')
     def set_up(connection: Any, record: Any) -> None:

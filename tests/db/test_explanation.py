@@ -16,6 +16,7 @@ import dataclasses
 import testscenarios
 
 from db import base
+from nova_accel import exceptions
 from nova_accel.db import cleaning_results
 from nova_accel.db import device
 from nova_accel.db import explanation
@@ -173,5 +174,13 @@ class TestGetPage(base.DatabaseTestCase):
         self.assertEqual(['a-1'], hostnames)
         self.assertEqual({'a-1'}, {each.hostname for each in units})
         self.assertEqual(
-            ([], []), explanation.get_page(['FPGA'], 9, hostname='nowhere')
+            ([], []), explanation.get_page(['PGPU'], 9, hostname='a-1')
         )
+        error = self.assertRaises(
+            exceptions.NotFound,
+            explanation.get_page,
+            ['FPGA'],
+            9,
+            hostname='nowhere',
+        )
+        self.assertIn('Host nowhere not found', str(error))

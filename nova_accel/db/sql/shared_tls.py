@@ -29,7 +29,8 @@ def set_up(engine: sa.Engine) -> None:
     """Have the connections of an engine with PyMySQL share a context."""
     if engine.driver != 'pymysql':
         return
-    connection_class = _connection_class()
+    pymysql: Any = engine.dialect.dbapi
+    connection_class = _connection_class(pymysql)
 
     @sa.event.listens_for(engine, 'do_connect')
     def connect(
@@ -39,11 +40,8 @@ def set_up(engine: sa.Engine) -> None:
 
 
 @functools.cache
-def _connection_class() -> type:
-    # The extra "mysql" brings it.
-    from pymysql import connections
-
-    class Connection(connections.Connection):
+def _connection_class(pymysql: Any) -> type:
+    class Connection(pymysql.connections.Connection):
         """One that makes no context of its own if it names no certificate."""
 
         _shared: ClassVar[ssl.SSLContext | None] = None

@@ -70,7 +70,7 @@ class TestSharedTls(testtools.TestCase):
             self.assertEqual(_tls(theirs), _tls(ours))
 
     def test_certificates_of_the_url_are_not_shared(self) -> None:
-        class_ = shared_tls._connection_class()
+        class_ = shared_tls._connection_class(pymysql)
         connection = class_.__new__(class_)
         first, second = (
             connection._create_ssl_ctx({'capath': '/'}) for _time in range(2)

@@ -15,7 +15,7 @@ Only devices of Nova's own serve them. Where our hosts report the same resource
 class, the flavor may have been meant for ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 import functools
 
 from nova import context as nova_context
@@ -34,13 +34,13 @@ from nova_accel.scheduler import timed_cache
 def _served(
     client: report.SchedulerReportClient,
 ) -> timed_cache.ShortMemory[bool]:
-    """The groups that are served, or that no host of ours could serve."""
+    """The amounts that are there, or that no host of ours could give."""
     return timed_cache.ShortMemory[bool]()
 
 
 def check(
     ctxt: nova_context.RequestContext,
-    groups: 'Sequence[objects.RequestGroup]',
+    groups: 'Iterable[objects.RequestGroup]',
 ) -> None:
     """Refuse a request for our classes that no device of Nova's own serves.
 
@@ -55,30 +55,30 @@ def check(
         return
     served = _served(report.report_client_singleton())
     for group in groups:
-        wanted = ', '.join(
-            f'{name}={amount}'
-            for name, amount in sorted(group.resources.items())
-        )
-        if served.get(wanted):
-            continue
-        if (
-            stock.inventories(group.resources)
-            and candidates.ask(ctxt, [_alone(group)], limit=1) == []
-        ):
-            raise exception.RequestFilterFailed(
-                reason=(
-                    f'the flavor asks for {wanted} without a device profile, '
-                    "and no device of Nova's own has that free: a flavor asks "
-                    f'for accelerators by {device_profile.FLAVOR_KEY}'
+        # Several providers may serve a group of a flavor, but not one class.
+        for name, amount in group.resources.items():
+            wanted = f'{name}={amount}'
+            if served.get(wanted):
+                continue
+            if (
+                stock.inventories({name})
+                and candidates.ask(ctxt, [_alone(name, amount)], limit=1) == []
+            ):
+                raise exception.RequestFilterFailed(
+                    reason=(
+                        f'the flavor asks for {wanted} without a device '
+                        "profile, and no device of Nova's own has that free: "
+                        'a flavor asks for accelerators by '
+                        f'{device_profile.FLAVOR_KEY}'
+                    )
                 )
-            )
-        served.put(wanted, True)
+            served.put(wanted, True)
 
 
-def _alone(group: 'objects.RequestGroup') -> 'objects.RequestGroup':
+def _alone(resource_class: str, amount: int) -> 'objects.RequestGroup':
     return objects.RequestGroup(
         requester_id='flavor',
         use_same_provider=True,
-        resources=dict(group.resources),
+        resources={resource_class: amount},
         forbidden_traits={naming.OWNERSHIP_TRAIT},
     )

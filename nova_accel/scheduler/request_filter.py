@@ -138,6 +138,7 @@ def _keep_away(
     """Have groups that are not ours forbid our trait.
 
     :returns: whether there are some that our providers could serve
+    :raises RequestFilterFailed: see :func:`native_groups.check`
     """
     suffixes = ownership.exposed_of_flavor(parts) if parts else {}
     groups = ownership.exposed_groups(request_spec)
@@ -154,6 +155,7 @@ def _keep_away(
                 for suffix in suffixes
             },
         )
+        native_groups.check(ctxt, suffixes.values())
     return True
 
 
@@ -246,14 +248,9 @@ def check_accelerators(
 
     :returns: whether the request has accelerators
     :raises TooManyInstances: see :func:`unified_limits.enforce`
-    :raises RequestFilterFailed: see :func:`native_groups.check`,
-        :func:`unified_limits.enforce` and :func:`shortage.explain`
+    :raises RequestFilterFailed: see :func:`unified_limits.enforce` and
+        :func:`shortage.explain`
     """
-    parts = ownership.flavor_parts(ownership.extra_specs(request_spec))
-    if parts:
-        native_groups.check(
-            ctxt, [*ownership.exposed_of_flavor(parts).values()]
-        )
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False

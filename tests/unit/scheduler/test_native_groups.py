@@ -71,6 +71,11 @@ class TestCheck(test_request_filter.RequestFilterTestCase):
         self.assertEqual(1, len(self.asked))
         self.assertRaises(exception.RequestFilterFailed, self.check, FPGA=5)
 
+    def test_a_group_of_several_providers(self):
+        """Placement serves the flavor's unnumbered group by a whole tree."""
+        self.placement.add_provider('native', {'FPGA': 4}, self.host)
+        self.check(FPGA=2, MEMORY_MB=64)
+
     def test_what_our_hosts_do_not_report(self):
         self.check(CUSTOM_BAREMETAL=1)
         self.assertEqual([], self.asked)
@@ -85,19 +90,15 @@ class TestCheck(test_request_filter.RequestFilterTestCase):
         self.check(FPGA=1)
 
     def test_as_a_request_filter(self):
-        context = nova_context.get_admin_context()
-        spec = scheduling.request_spec({'resources:FPGA': '1'})
-        test_request_filter.merge(spec)
         error = self.assertRaises(
             exception.RequestFilterFailed,
-            test_request_filter.request_filter.check_accelerators,
-            context,
-            spec,
+            test_request_filter.merge,
+            scheduling.request_spec({'resources:FPGA': '1'}),
         )
         self.assertIn('without a device profile', str(error))
-        spec = scheduling.request_spec({'hw:cpu_policy': 'dedicated'})
         self.assertFalse(
-            test_request_filter.request_filter.check_accelerators(
-                context, spec
+            test_request_filter.merge(
+                scheduling.request_spec({'hw:cpu_policy': 'dedicated'})
             )
         )
+        self.assertEqual(1, len(self.asked))

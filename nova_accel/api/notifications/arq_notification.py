@@ -84,18 +84,19 @@ class _Change:
             ),
         )
 
-    def send_end(self) -> None:
+    def send_end(self, periods: Mapping[str, usage.PeriodRow]) -> None:
         """Notify of the end, with the ARQs as they are then.
 
         Each kind of units has a notification, since Ceilometer can give all
         samples that it makes of one only the same metadata.
+
+        :param periods: ARQ uuid -> what it holds, or has held
         """
         arqs = (
             [{**arq, 'state': arq_types.State.UNBOUND} for arq in self.arqs]
             if self.action == _UNBIND
             else self.arqs
         )
-        periods = _read_periods([arq['uuid'] for arq in arqs])
         for of_kind in _by_kind(arqs, periods):
             dataclasses.replace(self, arqs=of_kind, periods=periods).send(
                 notifier.Phase.END
@@ -124,11 +125,11 @@ def acquiring(
     with _started([change]):
         yield bound
     kept = {arq['uuid'] for arq in bound}
-    for replaced in _changes(
+    replaced = _changes(
         context, _UNBIND, (arq for arq in before if arq['uuid'] not in kept)
-    ):
-        replaced.send(notifier.Phase.START)
-        replaced.send_end()
+    )
+    for each in replaced:
+        each.send(notifier.Phase.START)
     chosen = {arq['device_profile_name'] for arq in bound}
     if len(chosen) == 1:
         # The request may have named several.
@@ -136,7 +137,7 @@ def acquiring(
         change = dataclasses.replace(
             change, place={**change.place, 'device_profile_name': name}
         )
-    dataclasses.replace(change, arqs=bound).send_end()
+    _end([*replaced, dataclasses.replace(change, arqs=bound)])
 
 
 @contextlib.contextmanager
@@ -168,9 +169,8 @@ def adding(
     )
     with _started([change]):
         yield bound
-    dataclasses.replace(
-        change, arqs=[arq for arq in bound if arq['uuid'] not in kept]
-    ).send_end()
+    new = [arq for arq in bound if arq['uuid'] not in kept]
+    _end([dataclasses.replace(change, arqs=new)])
 
 
 @contextlib.contextmanager
@@ -198,7 +198,9 @@ def binding(
     )
     with _started(changes):
         yield bound
-    for change in _changes(context, _BIND, bound):
+    ended = _changes(context, _BIND, bound)
+    periods = _read_periods(ended)
+    for change in ended:
         reasons = {
             arq['reason']
             for arq in change.arqs
@@ -207,7 +209,7 @@ def binding(
         if reasons:
             change.send(notifier.Phase.ERROR, '; '.join(sorted(reasons)))
         else:
-            change.send_end()
+            change.send_end(periods)
 
 
 @contextlib.contextmanager
@@ -230,14 +232,14 @@ def unbinding(
     except Exception as fault:
         # A part of the named ARQs may be gone.
         left = {arq['uuid'] for arq in _holding(_read(read))}
+        periods = _read_periods(changes)
         for change in changes:
             if any(arq['uuid'] in left for arq in change.arqs):
                 change.send(notifier.Phase.ERROR, fault)
             else:
-                change.send_end()
+                change.send_end(periods)
         raise
-    for change in changes:
-        change.send_end()
+    _end(changes)
 
 
 def of_health(
@@ -312,9 +314,19 @@ def _by_kind(
     return found.values() or [[]]
 
 
-def _read_periods(uuids: Sequence[str]) -> dict[str, usage.PeriodRow]:
+def _end(changes: Sequence[_Change]) -> None:
+    """Notify of the ends of all changes."""
+    periods = _read_periods(changes)
+    for change in changes:
+        change.send_end(periods)
+
+
+def _read_periods(changes: Sequence[_Change]) -> dict[str, usage.PeriodRow]:
+    """The last periods of their ARQs, by one statement."""
     try:
-        return usage.get_last(uuids)
+        return usage.get_last(
+            [arq['uuid'] for change in changes for arq in change.arqs]
+        )
     except Exception:
         LOG.exception('What the ARQs of a notification hold cannot be read')
         return {}

@@ -15,8 +15,10 @@ import itertools
 from typing import Any
 
 import fixtures
+import sqlalchemy as sa
 
 from nova_accel.db import usage
+from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from unit import notifications
 from unit.api import base
@@ -513,6 +515,26 @@ class CompatTest(ArqNotificationTestCase):
                 roles=base.ADMIN + base.SERVICE,
             )
             self.assertEqual(_UNBIND, self.sent.pop_types())
+
+    def test_any_number_of_servers_takes_one_statement(self) -> None:
+        self.report_host(functions=2)
+        arqs = [self.create_arq(), self.create_arq()]
+        for arq, instance in zip(
+            arqs, (base.INSTANCE, base.NOBODY), strict=True
+        ):
+            self.bind(arq, instance=instance)
+        statements: list[str] = []
+        sa.event.listen(
+            engine.manager().reader.get_engine(),
+            'before_cursor_execute',
+            lambda _connection, _cursor, text, *_: statements.append(text),
+        )
+        self.sent.pop()
+        self.ok('DELETE', f'{_ARQS}?arqs={",".join(arqs)}', token=True)
+        self.assertEqual(4, len(self.sent.pop_types()))
+        self.assertEqual(
+            1, sum('FROM held_periods' in text for text in statements)
+        )
 
     def test_a_deletion_of_what_holds_nothing_tells_nothing(self) -> None:
         self.ok('DELETE', f'{_ARQS}?arqs={self.create_arq()}')

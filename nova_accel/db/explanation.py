@@ -122,13 +122,10 @@ def _read(
             device_uuid,
             device_address,
             bool(is_silent),
-            _why_not_free(
-                unit_state.Condition(True, *facts), is_published, hostname
-            )
-            if amount
-            else None,
+            unit_state.Condition(True, *facts).reason() if amount else None,
             amount,
             tuple(link_sets),
+            bool(is_published),
         )
         for (
             hostname,
@@ -144,16 +141,6 @@ def _read(
             *facts,
         ) in rows
     ]
-
-
-def _why_not_free(
-    condition: unit_state.Condition, is_published: bool, hostname: str
-) -> str | None:
-    """Why nobody gets units of a host now, None if somebody can."""
-    why = condition.reason()
-    if why is None and not is_published:
-        return f'reserved in Placement until host {hostname} reports'
-    return why
 
 
 def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:

@@ -25,9 +25,8 @@ from osc_lib import exceptions
 from rich import console
 from rich import progress
 
-from nova_accel import exceptions as our_exceptions
-from nova_accel.model.fleet import host_drain
 from nova_accel.osc import accelerator_calls
+from nova_accel.osc import arguments
 from nova_accel.osc import drain_cloud
 from nova_accel.osc import host_emptying
 from nova_accel.osc import nova_calls
@@ -90,7 +89,7 @@ class Drain(printing.Lister):
         parser.add_argument(
             '--from',
             metavar='<time>',
-            type=_time('from'),
+            type=arguments.time('from'),
             dest='start',
             help=(
                 'the beginning to announce; until then servers stay, and new '
@@ -251,14 +250,14 @@ def add_pace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--concurrency',
         metavar='<number>',
-        type=number(_MAX_CONCURRENCY),
+        type=arguments.number(_MAX_CONCURRENCY),
         default=2,
         help='how many servers move at a time (default: 2)',
     )
     parser.add_argument(
         '--timeout',
         metavar='<seconds>',
-        type=number(7 * 24 * 3600),
+        type=arguments.number(7 * 24 * 3600),
         default=3600,
         help='when to stop waiting (default: 3600)',
     )
@@ -270,30 +269,8 @@ def _add_host(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def number(most: int) -> Callable[[str], int]:
-    """The type of an argument from 1 on."""
-
-    def parse(text: str) -> int:
-        value = int(text)
-        if not 1 <= value <= most:
-            raise argparse.ArgumentTypeError(f'{text} is not from 1 to {most}')
-        return value
-
-    return parse
-
-
-def _time(name: str) -> Callable[[str], str]:
-    def time_of(text: str) -> str:
-        try:
-            return host_drain.parse_time(name, text).isoformat()
-        except our_exceptions.InvalidRequest as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return time_of
-
-
 def _until(text: str) -> str:
-    time = _time('until')(text)
+    time = arguments.time('until')(text)
     if datetime.datetime.fromisoformat(time) <= datetime.datetime.now(
         datetime.UTC
     ):

@@ -23,6 +23,7 @@ from typing import Any
 from keystoneauth1 import adapter as ks_adapter
 
 from nova_accel.osc import accelerator_calls
+from nova_accel.osc import arguments
 
 #: For how many seconds commands wait by default. A host answers within 5.
 WAIT_S = 30
@@ -36,7 +37,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--wait',
         metavar='<seconds>',
-        type=_seconds,
+        type=arguments.number(_MOST_S, least=0),
         default=WAIT_S,
         help=(
             'how long to wait until Placement has the change (default: '
@@ -96,10 +97,3 @@ def wait(
                 break
             time.sleep(_POLL_S)
     return behind
-
-
-def _seconds(text: str) -> int:
-    seconds = int(text)
-    if not 0 <= seconds <= _MOST_S:
-        raise argparse.ArgumentTypeError(f'{text} is not from 0 to {_MOST_S}')
-    return seconds

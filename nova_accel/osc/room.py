@@ -26,6 +26,7 @@ from nova_accel.model.fleet import fleet
 from nova_accel.model.fleet import moved_units
 from nova_accel.osc import accelerator_calls
 from nova_accel.osc import api_fleet
+from nova_accel.osc import arguments
 from nova_accel.osc import host_drain
 from nova_accel.osc import nova_calls
 from nova_accel.osc import nova_servers
@@ -72,7 +73,7 @@ class _Room(printing.Lister):
         parser.add_argument(
             '--count',
             metavar='<number>',
-            type=host_drain.number(_MAX_COUNT),
+            type=arguments.number(_MAX_COUNT),
             default=1,
             help='how many servers need room (default: 1)',
         )

@@ -18,6 +18,7 @@ import datetime
 from typing import Any
 
 from nova_accel.osc import accelerator_calls
+from nova_accel.osc import arguments
 from nova_accel.overview import printing
 
 #: Column -> its value in an entry of the answer.
@@ -47,7 +48,7 @@ class Show(printing.Lister):
             parser.add_argument(
                 f'--{name}',
                 metavar='<time>',
-                type=_time,
+                type=arguments.time(name, datetime.UTC),
                 help=(
                     'a date or time, as 2026-11-01 or '
                     f'2026-11-01T06:00:00+00:00, in UTC if it does not say '
@@ -88,20 +89,3 @@ class Show(printing.Lister):
             tuple(value(held) for value in _COLUMNS.values())
             for held in found['held']
         ]
-
-
-def _time(text: str) -> str:
-    """A time with its time zone.
-
-    :raises ArgumentTypeError: it is no time
-    """
-    try:
-        time = datetime.datetime.fromisoformat(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f'{text} is no date or time, such as 2026-11-01 or '
-            '2026-11-01T06:00:00+00:00'
-        ) from error
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=datetime.UTC)
-    return time.isoformat()

@@ -89,12 +89,6 @@ def stay_in_process() -> None:
 
     A function that needs more raises one of :data:`ERRORS`, or sees less.
     """
-    for context in (
-        sysfs_pctxt,
-        nvme_pctxt,
-        fpga_pctxt,
-        processes_pctxt,
-        mig_pctxt,
-        fabric_pctxt,
-    ):
-        context.set_client_mode(False)
+    for context in list(globals().values()):
+        if isinstance(context, priv_context.PrivContext):
+            context.set_client_mode(False)

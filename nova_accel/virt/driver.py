@@ -80,8 +80,15 @@ class AcceleratorMixin(
             self._host, host, self._update_resources
         )
         self.os_acc = self._accelerators.os_acc
-        self._rpc_agent = rpc_agent.of(
-            self._accelerators, self.replace_failed, self.set_profile
+        self._rpc_agent = rpc_agent.RpcAgent(
+            host,
+            rpc_agent.Endpoint(
+                self._accelerators.programmer,
+                self._accelerators.bitstreams,
+                self.replace_failed,
+                self.set_profile,
+                self._accelerators.cycle.hurry,
+            ),
         )
         self._rpc_agent.start()
         self._accelerators.fabric.watch()

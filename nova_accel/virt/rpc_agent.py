@@ -33,7 +33,6 @@ from nova_accel.model import host_rpc
 from nova_accel.model.devices import programmable
 from nova_accel.model.fpga import fpga_bitstream
 from nova_accel.model.fpga import programming_record
-from nova_accel.virt import parts
 from nova_accel.virt.fpga.programming import region_programmer
 
 LOG = logging.getLogger(__name__)
@@ -223,32 +222,6 @@ class RpcAgent:
         """Listen no more, and wait until all calls have ended."""
         self._server.stop()
         self._server.wait()
-
-
-def of(
-    accelerators: parts.Parts,
-    replace: Callable[[Any, str, Sequence[str]], None],
-    set_profile: Callable[
-        [Any, str, str | None, Sequence[Mapping[str, str]]], None
-    ],
-) -> RpcAgent:
-    """The RPC server that the API calls, once the caller has started it.
-
-    :param replace: replaces failed devices of a server; see
-        :meth:`Endpoint.replace`
-    :param set_profile: gives a server another device profile; see
-        :meth:`Endpoint.set_profile`
-    """
-    return RpcAgent(
-        accelerators.node.service_host,
-        Endpoint(
-            accelerators.programmer,
-            accelerators.bitstreams,
-            replace,
-            set_profile,
-            accelerators.cycle.hurry,
-        ),
-    )
 
 
 @contextlib.contextmanager

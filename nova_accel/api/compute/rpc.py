@@ -147,13 +147,9 @@ def prefetch(
     :raises Conflict: the host is in no cell.
     :raises ServiceUnavailable: the message bus is away.
     """
-    with (
-        _translated(callee),
-        _client(context, callee) as (cell_context, prepare),
-    ):
-        client = prepare(retry=_RETRIES)
+    with _caster(context, callee) as cast:
         for uuid in bitstream_uuids:
-            client.cast(cell_context, 'prefetch', bitstream_uuid=uuid)
+            cast('prefetch', bitstream_uuid=uuid)
 
 
 def stock(
@@ -168,15 +164,8 @@ def stock(
     :raises Conflict: the host is in no cell.
     :raises ServiceUnavailable: the message bus is away.
     """
-    with (
-        _translated(callee),
-        _client(nova_context.get_admin_context(), callee) as (
-            cell_context,
-            prepare,
-        ),
-    ):
-        prepare(retry=_RETRIES).cast(
-            cell_context,
+    with _caster(nova_context.get_admin_context(), callee) as cast:
+        cast(
             'stock',
             deployable_uuid=deployable_uuid,
             bitstream_uuid=bitstream_uuid,
@@ -189,14 +178,20 @@ def hurry(callee: host_rpc.Callee) -> None:
     :raises Conflict: the host is in no cell.
     :raises ServiceUnavailable: the message bus is away.
     """
+    with _caster(nova_context.get_admin_context(), callee) as cast:
+        cast('hurry')
+
+
+@contextlib.contextmanager
+def _caster(
+    context: nova_context.RequestContext, callee: host_rpc.Callee
+) -> Iterator[Callable[..., None]]:
+    """Sends messages to a host that it does not answer."""
     with (
         _translated(callee),
-        _client(nova_context.get_admin_context(), callee) as (
-            cell_context,
-            prepare,
-        ),
+        _client(context, callee) as (cell_context, prepare),
     ):
-        prepare(retry=_RETRIES).cast(cell_context, 'hurry')
+        yield functools.partial(prepare(retry=_RETRIES).cast, cell_context)
 
 
 def _call(

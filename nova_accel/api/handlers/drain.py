@@ -23,7 +23,7 @@ from nova_accel.api.http import microversion
 from nova_accel.api.http import request
 from nova_accel.api.schemas import drain as schemas
 from nova_accel.db import draining
-from nova_accel.model.fleet import host_drain
+from nova_accel.model import iso_time
 
 
 def list_drains(req: webob.Request) -> webob.Response:
@@ -51,9 +51,7 @@ def begin_drain(req: webob.Request) -> webob.Response:
     if not _has_start(req):
         request.check(body, schemas.DRAIN_OF_2_4)
     start, until = (
-        None
-        if body.get(name) is None
-        else host_drain.parse_time(name, body[name])
+        None if body.get(name) is None else iso_time.parse(name, body[name])
         for name in ('from', 'until')
     )
     if start is not None and until is not None and start >= until:

@@ -29,7 +29,7 @@ from nova_accel.api.http import request
 from nova_accel.api.policies import usage as policies
 from nova_accel.db import lease
 from nova_accel.db import usage as usage_db
-from nova_accel.model.fleet import host_drain
+from nova_accel.model import iso_time
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ def forget_old() -> None:
 
 def _time(arguments: dict[str, str], name: str) -> datetime.datetime | None:
     text = arguments.get(name)
-    return None if text is None else host_drain.parse_time(name, text)
+    return None if text is None else iso_time.parse(name, text)
 
 
 def _to_text(time: datetime.datetime) -> str:

@@ -13,12 +13,12 @@
 """``/hosts/{hostname}/drain``: a host whose devices no one is to get."""
 
 from nova_accel.api.schemas import scalars
-from nova_accel.model.fleet import host_drain
+from nova_accel.model import iso_time
 
 #: Times are checked as such, too.
 _TIME_OR_NULL: scalars.Schema = {
     'anyOf': [
-        {'type': 'string', 'pattern': host_drain.TIME},
+        {'type': 'string', 'pattern': iso_time.TIME},
         {'type': 'null'},
     ]
 }

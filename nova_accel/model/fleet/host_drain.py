@@ -17,17 +17,7 @@ import datetime
 from typing import Any
 from typing import NamedTuple
 
-from nova_accel import exceptions
 from nova_accel import reason as reason_words
-
-#: The form of a time of ISO 8601 with a time zone.
-TIME = (
-    '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?'
-    r'([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})\Z'
-)
-
-#: The years that any database stores, in UTC, with room for any time zone.
-_YEARS = range(2000, 9999)
 
 
 class HostDrain(NamedTuple):
@@ -73,28 +63,3 @@ def from_dict(value: Mapping[str, Any]) -> HostDrain:
         None if until is None else datetime.datetime.fromisoformat(until),
         value['is_overdue'],
     )
-
-
-def parse_time(name: str, text: str) -> datetime.datetime:
-    """The time of an ISO 8601 text with a time zone, in UTC.
-
-    :param name: of the field, for the fault
-    :raises InvalidRequest: it is none, has no time zone, or is out of reach.
-    """
-    try:
-        time = datetime.datetime.fromisoformat(text)
-    except ValueError as error:
-        raise exceptions.InvalidRequest(
-            f'{name}: {reason_words.printable(text[:255])} is not a time in '
-            'ISO 8601, such as 2026-11-24T06:00:00+00:00'
-        ) from error
-    if time.tzinfo is None:
-        raise exceptions.InvalidRequest(
-            f'{name}: the time has no time zone, such as Z or +01:00'
-        )
-    if time.year not in _YEARS:
-        raise exceptions.InvalidRequest(
-            f'{name}: the year {time.year} is not from {_YEARS.start} to '
-            f'{_YEARS.stop - 1}'
-        )
-    return time.astimezone(datetime.UTC)

@@ -214,7 +214,11 @@ def _not_free(units: Mapping[str | None, int]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class CheckedUnits:
-    """Identical units of one provider."""
+    """Identical units of one provider.
+
+    ``is_published`` says whether Placement counts them by the status of their
+    device.
+    """
 
     hostname: str
     rp_uuid: str
@@ -226,6 +230,14 @@ class CheckedUnits:
     why_not_free: str | None
     amount: int
     link_sets: tuple[str, ...] = ()
+    is_published: bool = True
+
+    @property
+    def reason(self) -> str | None:
+        """Why nobody gets them now, None if somebody can."""
+        if self.why_not_free is None and not self.is_published:
+            return f'reserved in Placement until host {self.hostname} reports'
+        return self.why_not_free
 
 
 def inventories(units: Sequence[CheckedUnits]) -> list[Inventory]:
@@ -242,7 +254,7 @@ def inventories(units: Sequence[CheckedUnits]) -> list[Inventory]:
     for key, parts in sorted(of_one.items()):
         amounts: collections.Counter[str | None] = collections.Counter()
         for part in parts:
-            amounts[part.why_not_free] += part.amount
+            amounts[part.reason] += part.amount
         found.append(
             Inventory(
                 *key,

@@ -17,7 +17,7 @@ from osc_lib import exceptions
 
 from nova_accel.db import draining as draining_db
 from nova_accel.db import host_arqs
-from nova_accel.model.fleet import host_drain as model
+from nova_accel.model import iso_time
 from nova_accel.osc import host_drain
 from nova_accel.osc import host_emptying
 from unit.osc import draining
@@ -227,7 +227,7 @@ class TestShow(HostDrainTestCase):
         draining_db.begin(
             'compute-1',
             'a\x1b[2J',
-            model.parse_time('until', '2020-01-01T00:00:00Z'),
+            iso_time.parse('until', '2020-01-01T00:00:00Z'),
             'ann',
         )
         columns, rows = self.listed(host_drain.ListDrains)
@@ -249,7 +249,7 @@ class TestShow(HostDrainTestCase):
         )
 
     def test_an_announced_drain(self) -> None:
-        start = model.parse_time('from', '2120-01-01T00:00:00Z')
+        start = iso_time.parse('from', '2120-01-01T00:00:00Z')
         draining_db.begin('compute-1', 'new fans', None, 'ann', start)
         columns, row = self._show()
         found: dict[str, Any] = dict(zip(columns, row, strict=True))

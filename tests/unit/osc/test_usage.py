@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import argparse
 import datetime
 
 import sqlalchemy as sa
@@ -62,9 +61,3 @@ class TestShow(fleet.FleetTestCase):
                 '2020-01-02T00:00:00+00:00.',
                 text,
             )
-
-    def test_no_time(self) -> None:
-        error = self.assertRaises(
-            argparse.ArgumentTypeError, usage._time, 'tomorrow'
-        )
-        self.assertIn('tomorrow is no date or time', str(error))

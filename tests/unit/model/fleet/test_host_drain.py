@@ -11,13 +11,9 @@
 # under the License.
 
 import datetime
-import re
 
-import hypothesis
-from hypothesis import strategies as st
 import testtools
 
-from nova_accel import exceptions
 from nova_accel.model.fleet import host_drain
 
 _END = datetime.datetime(2026, 11, 24, 6, tzinfo=datetime.UTC)
@@ -38,47 +34,3 @@ class TestWords(testtools.TestCase):
             (host_drain.HostDrain('a\nb', None, False), 'drained: a\\nb'),
         ):
             self.assertEqual(f'its host is {words}', drain.words)
-
-
-class TestParseTime(testtools.TestCase):
-    def test_time_zones(self) -> None:
-        for text in (
-            '2026-11-24T06:00:00Z',
-            '2026-11-24T06:00Z',
-            '2026-11-24T07:00:00+01:00',
-            '2026-11-24T01:30:00.000-04:30',
-        ):
-            self.assertIsNotNone(re.search(host_drain.TIME, text))
-            self.assertEqual(_END, host_drain.parse_time('until', text))
-
-    def test_refused(self) -> None:
-        for text, fault in (
-            ('2026-11-24T06:00:00', 'no time zone'),
-            ('2026-13-24T06:00:00Z', 'not a time in ISO 8601'),
-            ('tomorrow\n', 'tomorrow\\n is not a time'),
-            ('1999-11-24T06:00:00Z', 'year 1999'),
-            ('9999-11-24T06:00:00Z', 'year 9999'),
-        ):
-            error = self.assertRaises(
-                exceptions.InvalidRequest, host_drain.parse_time, 'until', text
-            )
-            self.assertIn(fault, str(error))
-
-    @hypothesis.given(st.text() | st.datetimes().map(str))
-    def test_any_text(self, text: str) -> None:
-        """It is a time in UTC, or refused."""
-        try:
-            found = host_drain.parse_time('until', text)
-        except exceptions.InvalidRequest:
-            return
-        self.assertEqual(datetime.timedelta(0), found.utcoffset())
-
-    @hypothesis.given(st.from_regex(host_drain.TIME))
-    def test_any_text_of_the_form(self, text: str) -> None:
-        try:
-            found = host_drain.parse_time('until', text)
-        except exceptions.InvalidRequest:
-            return
-        self.assertEqual(
-            found, host_drain.parse_time('until', found.isoformat())
-        )

@@ -204,10 +204,10 @@ class Effects(fixtures.Fixture):
         """What was away is back, and so is the process that was killed."""
         self._dead = self._api.refuse = False
         if sa.event.contains(
-            self._engine, 'before_cursor_execute', _fail_statement
+            self._engine, 'before_cursor_execute', fail_statement
         ):
             sa.event.remove(
-                self._engine, 'before_cursor_execute', _fail_statement
+                self._engine, 'before_cursor_execute', fail_statement
             )
 
     def _wrap(self, kind: _Kind, target: Any, name: str) -> None:
@@ -272,10 +272,10 @@ class Effects(fixtures.Fixture):
                 return do()
             case Fault.DATABASE_AWAY:
                 sa.event.listen(
-                    self._engine, 'before_cursor_execute', _fail_statement
+                    self._engine, 'before_cursor_execute', fail_statement
                 )
                 return do()
 
 
-def _fail_statement(*_args: Any) -> None:
+def fail_statement(*_args: Any) -> None:
     raise db_exc.DBConnectionError(ConnectionError('the database is away'))

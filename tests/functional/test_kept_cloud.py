@@ -12,6 +12,7 @@
 """Other processes use the cloud that the quickstart leaves running."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from rig.quickstart import kept_cloud
 
 
 class TestKeptCloud(base.AcceleratorTestCase):
+    HAS_LIMITS = True
+
     def test_nova_accel_manage(self):
         server = self.boot_with({'resources:CUSTOM_QAT': '1'})
         path = kept_cloud.write_configuration(self)
@@ -76,3 +79,43 @@ class TestKeptCloud(base.AcceleratorTestCase):
             self.assertEqual(status, answer.status_code)
             if status == 200:
                 self.assertIn('host1_accel', answer.text)
+
+    def test_limits(self):
+        """As :doc:`/admin/quotas` says."""
+        flavor = self.create_accel_flavor('qat')
+        self.create_profile('qat', [base.QAT])
+        first = self.boot(flavor)
+        for words in (
+            'registered limit create --service nova --region RegionOne '
+            '--default-limit 1 class:CUSTOM_QAT',
+            # Only those of the region of Nova's endpoint count.
+            'registered limit create --service nova --default-limit 9 '
+            'class:CUSTOM_QAT',
+        ):
+            self.openstack(words)
+        over = self.boot(flavor, expected_state='ERROR')
+        self.assertIn(
+            'quota exceeded: class:CUSTOM_QAT: limit 1, in use 1, wanted 1',
+            over['fault']['message'],
+        )
+        self.openstack(
+            'limit create --service nova --region RegionOne --project demo '
+            '--resource-limit 2 class:CUSTOM_QAT'
+        )
+        self.delete(first, over, self.boot(flavor))
+
+    def openstack(self, words):
+        subprocess.run(
+            [
+                pathlib.Path(sys.executable).with_name('openstack'),
+                *('--os-cloud', 'admin', *words.split()),
+            ],
+            capture_output=True,
+            check=True,
+            env={
+                **os.environ,
+                'OS_CLIENT_CONFIG_FILE': str(
+                    self.write_clouds(self.demo, self.admin)
+                ),
+            },
+        )

@@ -124,6 +124,11 @@ def fill() -> None:
                         region_id=settings.REGION,
                     )
         add_user(cloud, 'nova', 'service', ('admin', 'service'))
+        # It reads the limits of all projects.
+        cloud.identity.assign_system_role_to_user(
+            cloud.identity.find_user('nova'),
+            cloud.identity.find_role('reader'),
+        )
 
 
 def add_user(

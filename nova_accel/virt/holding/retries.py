@@ -222,11 +222,16 @@ class Releases:
             instance_uuid,
         ) as tried:
             yield
-        self._failed[instance_uuid, role] = tried.failure(
+        found = tried.failure(
             f'its accelerators ({role}) are not released yet',
             finding.Kind.NOT_RELEASED,
             instance_uuid,
         )
+        if found:
+            self._failed[instance_uuid, role] = found
+        else:
+            # Servers come and go: what is released is not remembered.
+            self._failed.pop((instance_uuid, role), None)
         self._put_failed()
 
     def keep_failed(

@@ -12,6 +12,7 @@
 
 """What a user or an operator does wrong is told, and does no harm."""
 
+from lab import settings
 from lab.checks import cloud
 from lab.checks import registry
 
@@ -38,6 +39,24 @@ def too_much(evidence: registry.Evidence) -> None:
         registry.expect(server['status'] == 'ERROR', server['status'])
         registry.expect('VGPU' in fault, fault)
         evidence(fault)
+
+
+@registry.check('e2e')
+def over_a_limit(evidence: registry.Evidence) -> None:
+    """More units than a limit in Keystone: the fault has the limit."""
+    flavor = cloud.accelerated_flavor('lab-limited', 'resources:VGPU=1')
+    limit = cloud.show(
+        *('registered', 'limit', 'create', '--service', 'nova'),
+        *('--region', settings.REGION, '--default-limit', '0', 'class:VGPU'),
+    )
+    try:
+        with cloud.server(flavor) as server:
+            fault = cloud.fault(server)
+            registry.expect(server['status'] == 'ERROR', server['status'])
+            registry.expect('class:VGPU: limit 0' in fault, fault)
+            evidence(fault)
+    finally:
+        cloud.openstack('registered', 'limit', 'delete', limit['id'])
 
 
 @registry.check('e2e')

@@ -50,10 +50,19 @@ SERVICE_PROJECT = keystone_stub.Project(
 
 
 def _user(
-    number: int, name: str, project: keystone_stub.Project, *roles: str
+    number: int,
+    name: str,
+    project: keystone_stub.Project,
+    *roles: str,
+    system_roles: tuple[str, ...] = (),
 ) -> keystone_stub.User:
     return keystone_stub.User(
-        f'{number:032x}', name, secrets.token_urlsafe(), project, roles
+        f'{number:032x}',
+        name,
+        secrets.token_urlsafe(),
+        project,
+        roles,
+        system_roles,
     )
 
 
@@ -62,6 +71,7 @@ class ControlPlane:
 
     :cvar PORT: the port of all services; 0 takes a free port
     :cvar DATABASE: the accelerator API's kind of database
+    :cvar HAS_LIMITS: whether Keystone's limits count
     :cvar CLIENT_MICROVERSION: the one of that API in ``clouds.yaml``; None for
         the client's own, 2.0
     :ivar url: of nova-api; ``url/identity`` is Keystone
@@ -74,6 +84,7 @@ class ControlPlane:
 
     PORT = 0
     DATABASE = 'sqlite'
+    HAS_LIMITS = False
     CLIENT_MICROVERSION: str | None = '2.3'
     microversion = 'latest'
 
@@ -109,7 +120,9 @@ class ControlPlane:
         self.admin = _user(
             2, 'admin', DEMO_PROJECT, 'admin', 'member', 'reader'
         )
-        self.nova = _user(3, 'nova', SERVICE_PROJECT, 'service')
+        self.nova = _user(
+            3, 'nova', SERVICE_PROJECT, 'service', system_roles=('reader',)
+        )
         self.keystone = keystone_stub.Keystone(
             f'{self.url}/identity', (self.demo, self.admin, self.nova)
         )
@@ -129,6 +142,15 @@ class ControlPlane:
             str(self.state_path),
             CONF.filter_scheduler.enabled_filters,
         )
+        if self.HAS_LIMITS:
+            limits = nova_conf.unified_limits(
+                self.auth_url, self.nova, 'nova-public'
+            )
+            self.sections = {**self.sections, **limits}
+            # oslo.limit keeps its connection, which may be another cloud's.
+            self.useFixture(
+                fixtures.MonkeyPatch('oslo_limit.limit._SDK_CONNECTION', None)
+            )
         nova_conf.write(self.nova_conf, self.sections)
         # This keeps the overrides and defaults that Nova's fixtures have set.
         CONF(

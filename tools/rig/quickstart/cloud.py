@@ -37,6 +37,8 @@ In another terminal, with the extra "client" of nova_accel installed:
   openstack accelerator server show my-server
   openstack --os-cloud admin accelerator fleet list
   openstack --os-cloud admin resource provider list
+  openstack --os-cloud admin registered limit create --service nova \
+--region RegionOne --default-limit 1 class:CUSTOM_QAT
 
 In this checkout:
 
@@ -53,6 +55,7 @@ class QuickstartCloud(cloud.Cloud):
     CAST_AS_CALL = False
     # Commands answer as in a cloud that nobody has prepared for them.
     CLIENT_MICROVERSION = None
+    HAS_LIMITS = True
 
     def __init__(self, port: int) -> None:
         super().__init__()

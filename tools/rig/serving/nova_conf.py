@@ -103,6 +103,31 @@ def token_validation(auth_url: str, service_user: keystone.User) -> Sections:
     }
 
 
+def unified_limits(
+    auth_url: str, service_user: keystone.User, endpoint_id: str
+) -> Sections:
+    """The sections with which Keystone's limits count.
+
+    What has no registered limit is not limited.
+
+    :param service_user: reads the system as a whole
+    :param endpoint_id: of nova-api, in Keystone
+    """
+    login = credentials(auth_url, service_user)
+    del login['project_name'], login['project_domain_name']
+    return {
+        'quota': {
+            'driver': 'nova.quota.UnifiedLimitsDriver',
+            'unified_limits_resource_list': '',
+        },
+        'oslo_limit': {
+            **login,
+            'system_scope': 'all',
+            'endpoint_id': endpoint_id,
+        },
+    }
+
+
 def sections(
     auth_url: str,
     service_user: keystone.User,
@@ -140,7 +165,12 @@ def forget_credentials() -> None:
     Some are required once they are registered, and then nothing could parse
     a configuration without them.
     """
-    for group in ('keystone_authtoken', 'service_user', 'nova_accel_client'):
+    for group in (
+        'keystone_authtoken',
+        'service_user',
+        'nova_accel_client',
+        'oslo_limit',
+    ):
         if group in CONF:
             CONF.unregister_opts(
                 ks_loading.get_auth_plugin_conf_options('password'), group

@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A stub of Keystone v3: passwords, tokens and a catalog, all in memory."""
+"""A stub of Keystone v3: passwords, tokens, a catalog, unified limits.
+
+All is in memory.
+"""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -23,6 +26,8 @@ import uuid
 import webob
 import webob.dec
 import webob.exc
+
+from rig.stubs import keystone_limits
 
 REGION = 'RegionOne'
 
@@ -61,7 +66,9 @@ class Keystone:
     It answers the requests of one cloud's clients and of
     ``keystonemiddleware``. They are version discovery, password
     authentication scoped to the user's project or to the system, and the
-    validation, revocation and catalog of a token.
+    validation, revocation and catalog of a token. An administrator, and
+    whoever reads the system as a whole, gets its services, endpoints, regions
+    and projects, and their limits.
     """
 
     def __init__(self, url: str, users: Iterable[User]) -> None:
@@ -69,6 +76,7 @@ class Keystone:
         self._users = {user.name: user for user in users}
         self._tokens: dict[str, dict[str, Any]] = {}
         self._catalog: dict[str, dict[str, Any]] = {}
+        self._limits = keystone_limits.Limits()
         self.register('identity', 'keystone', f'{url}/v3')
 
     def add(self, user: User) -> None:
@@ -153,7 +161,68 @@ class Keystone:
         if route == ('GET', '/v3/auth/catalog'):
             token = self._tokens[self._caller(request)]
             return webob.Response(json={'catalog': token['catalog']})
+        place = request.path_info.strip('/').split('/')
+        if place[0] == 'v3' and place[1:]:
+            answer = self._administered(request, place[1:])
+            if answer is not None:
+                return answer
         return _error(404, f'the stub of Keystone has no {" ".join(route)}')
+
+    def _administered(
+        self, request: webob.Request, place: list[str]
+    ) -> webob.Response | None:
+        """What an administrator asks for, None if there is no such thing.
+
+        :param place: the parts of the path after the version
+        """
+        token = self._tokens[self._caller(request)]
+        roles = {role['name'] for role in token['roles']}
+        reads = request.method == 'GET' and 'system' in token
+        if 'admin' not in roles and not reads:
+            return _error(403, 'You are not authorized.')
+        name, *rest = place
+        found = {
+            'services': self._services(),
+            'endpoints': self._endpoints(),
+            'projects': self._projects(),
+            'regions': [{'id': REGION}],
+        }.get(name)
+        if found is None:
+            return self._limits.answer(request, place)
+        if request.method != 'GET':
+            return None
+        if not rest:
+            return webob.Response(
+                json={name: keystone_limits.chosen(found, request.GET)}
+            )
+        for each in found:
+            if [each['id']] == rest:
+                return webob.Response(json={name.removesuffix('s'): each})
+        return None
+
+    def _services(self) -> list[dict[str, Any]]:
+        return [
+            {name: service[name] for name in ('id', 'name', 'type')}
+            for service in self._catalog.values()
+        ]
+
+    def _endpoints(self) -> list[dict[str, Any]]:
+        return [
+            {**endpoint, 'service_id': service['id'], 'enabled': True}
+            for service in self._catalog.values()
+            for endpoint in service['endpoints']
+        ]
+
+    def _projects(self) -> list[dict[str, Any]]:
+        return [
+            {
+                'id': project.id,
+                'name': project.name,
+                'domain_id': _DOMAIN['id'],
+                'enabled': True,
+            }
+            for project in {user.project for user in self._users.values()}
+        ]
 
     def _version(self) -> dict[str, Any]:
         return {

@@ -184,4 +184,5 @@ class TestKeystone(testtools.TestCase):
     def test_discovery(self) -> None:
         self.assertEqual(300, self.ask('GET', '/').status_int)
         self.assertEqual('v3.14', self.ask('GET', '/v3').json['version']['id'])
-        self.assertEqual(404, self.ask('GET', '/v3/users').status_int)
+        self.assertEqual(404, self.ask('GET', '/v4/users').status_int)
+        self.assertEqual(401, self.ask('GET', '/v3/users').status_int)

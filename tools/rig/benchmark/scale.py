@@ -58,12 +58,12 @@ def add(commands: subcommands.Commands) -> None:
         help=(
             'what the API uses, and how long its clients wait, in a cloud of '
             'many hosts of 8 devices that report while servers are booted '
-            'and deleted. It has a real Placement and MariaDB and the API as '
-            'it is deployed. The API is restarted after a third of the time, '
-            'and its database is away after two. nova-scheduler, '
-            'nova-conductor and nova-compute do not run: their calls are '
-            'made by the same clients, and no message is sent, so RabbitMQ '
-            'is not needed'
+            'and deleted. It has a real Placement and MariaDB, the API as it '
+            'is deployed, and a SchedulerManager of Nova with our filters. '
+            'The API is restarted after a third of the time, and its '
+            'database is away after two. nova-conductor and nova-compute do '
+            'not run: their calls are made by the same clients, and no '
+            'message is sent, so RabbitMQ is not needed'
         ),
     )
     command.set_defaults(measure=_measure)

@@ -12,8 +12,10 @@
 
 """Servers that are booted and deleted, with the calls of Nova's services.
 
-nova-scheduler's claim in Placement comes first. Then nova-compute acquires
-the devices. A host that cannot have them leaves the server to another one.
+nova-scheduler's part comes first: our request filters, Nova's
+SchedulerManager with our filter and weigher, and the claim in Placement. Then
+nova-compute acquires the devices. A host that cannot have them leaves the
+server to another one.
 """
 
 # Its __init__ decides between eventlet and native threads. If another module
@@ -21,26 +23,26 @@ the devices. A host that cannot have them leaves the server to another one.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Sequence
 import random
 import threading
 from typing import NamedTuple
 
 from nova import context as nova_context
-from nova import objects
-from oslo_utils import uuidutils
+from nova import exception
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model import naming
+from nova_accel.model.profiles import device_profile
+from nova_accel.scheduler import request_filter
 from nova_accel.testing import scheduling
 from rig.benchmark import arqs
 from rig.benchmark import scale_hosts
+from rig.loopback import bare_scheduler
 
 #: On how many hosts Nova tries to build a server: [scheduler] max_attempts.
 _HOSTS_TRIED = 3
 
-_GROUP = 'device_profile_0'
 _PROJECT = 'a' * 32
 _ACTIVE = arq_types.Role.ACTIVE
 
@@ -58,9 +60,8 @@ class Server(NamedTuple):
 class Boots:
     """Servers that come and go.
 
-    :param hosts: by the providers of their devices
     :ivar booted: how many servers have got their device
-    :ivar failed: how many have got none at any host
+    :ivar failed: why servers have got none -> how many
     :ivar refused: the class of a refusal -> how often a host got it, though
         Placement had given it a unit. An API that is away refuses nothing
     :ivar rescheduled: how often a server was left to another host
@@ -69,14 +70,22 @@ class Boots:
     def __init__(
         self,
         placement: scheduling.Placement,
-        hosts: Mapping[str, scale_hosts.Host],
+        hosts: Sequence[scale_hosts.Host],
     ) -> None:
-        self.booted = self.failed = self.rescheduled = 0
+        self.booted = self.rescheduled = 0
+        self.failed: collections.Counter[str] = collections.Counter()
         self.refused: collections.Counter[str] = collections.Counter()
+        self.scheduled = scale_hosts.Waits()
         self.acquired = scale_hosts.Waits()
         self.released = scale_hosts.Waits()
         self._placement = placement
-        self._hosts = hosts
+        self._hosts = {host.simulated.hostname: host for host in hosts}
+        self._scheduler = bare_scheduler.BareScheduler(
+            {
+                name: host.simulated.node_uuid
+                for name, host in self._hosts.items()
+            }
+        )
         self._context = nova_context.get_admin_context()
         self._lock = threading.Lock()
         self._servers: list[Server] = []
@@ -84,9 +93,12 @@ class Boots:
         self._leaving: set[Server] = set()
 
     def boot(self) -> None:
+        why = f'no host of {_HOSTS_TRIED} has acquired it'
         for others in range(_HOSTS_TRIED):
-            server = self._claimed()
-            if server is None:
+            try:
+                server = self.scheduled.time(self._scheduled)
+            except exception.NovaException as fault:
+                why = type(fault).__name__
                 break
             with self._lock:
                 self.rescheduled += others > 0
@@ -96,7 +108,7 @@ class Boots:
                     self.booted += 1
                 return
         with self._lock:
-            self.failed += 1
+            self.failed[why] += 1
 
     def delete(self, at_least: int = 0) -> None:
         """Delete one server by chance, if there are more than so many.
@@ -118,28 +130,20 @@ class Boots:
         if self._leaving:
             raise RuntimeError(f'{len(self._leaving)} servers are not deleted')
 
-    def _claimed(self) -> Server | None:
-        """A server with a unit of a host by chance, None if none is free."""
-        candidates = self._placement.candidates(
-            scheduling.request_spec(
-                groups=[
-                    objects.RequestGroup(
-                        requester_id=_GROUP,
-                        resources={'CUSTOM_QAT': 1},
-                        required_traits={naming.OWNERSHIP_TRAIT},
-                    )
-                ]
-            )
+    def _scheduled(self) -> Server:
+        """A server on a host that has a unit for it, which is claimed.
+
+        :raises NovaException: no host has, or the scheduler cannot ask
+        """
+        spec = scheduling.request_spec(
+            {device_profile.FLAVOR_KEY: arqs.PROFILE}
         )
-        random.shuffle(candidates)
-        uuid = uuidutils.generate_uuid()
-        for candidate in candidates:
-            if self._placement.client.claim_resources(
-                self._context, uuid, candidate, _PROJECT, 'user', '1.36'
-            ):
-                [provider] = candidate['mappings'][_GROUP]
-                return Server(uuid, self._hosts[provider])
-        return None
+        request_filter.merge_device_profile(self._context, spec)
+        request_filter.check_accelerators(self._context, spec)
+        [[selected]] = self._scheduler.select(
+            spec, bare_scheduler.Answer(spec), [spec.instance_uuid]
+        )
+        return Server(spec.instance_uuid, self._hosts[selected.nodename])
 
     def _is_acquired(self, server: Server) -> bool:
         try:

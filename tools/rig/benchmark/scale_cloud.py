@@ -26,6 +26,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from nova_accel import conf
+from nova_accel.db.sql import engine
 from nova_accel.db.sql import schema
 from nova_accel.model import naming
 from nova_accel.testing import database
@@ -37,6 +39,8 @@ from rig.benchmark import scale_hosts
 from rig.serving import api as served_api
 from rig.serving import placement as served_placement
 from rig.serving import relay
+
+CONF = conf.CONF
 
 #: How many calls are under way at once. Each waits while the API is away.
 _REPORTS, _BOOTS = 256, 32
@@ -107,13 +111,17 @@ def figures(wanted: scale.Scale) -> dict[str, Any]:
         logging.disable(logging.ERROR)
         stack.callback(logging.disable, logging.NOTSET)
         own = stack.enter_context(database.Database('mysql', tables=False))
+        direct = own.engine
         line = stack.enter_context(
             relay.Relay(
-                own.engine.url.host or '127.0.0.1', own.engine.url.port or 3306
+                direct.url.host or '127.0.0.1', direct.url.port or 3306
             )
         )
-        url = own.engine.url.set(host='127.0.0.1', port=line.port)
+        url = direct.url.set(host='127.0.0.1', port=line.port)
         text = url.render_as_string(hide_password=False)
+        # nova-scheduler's part, in this process, has the same line.
+        CONF.set_override('connection', text, 'nova_accel_database')
+        engine.forget()
         api = stack.enter_context(
             served_api.ServedApi(text, text, processes=None)
         )
@@ -124,11 +132,9 @@ def figures(wanted: scale.Scale) -> dict[str, Any]:
         ]
         return _Measurement(
             wanted,
-            Pool(api, own.engine, line),
+            Pool(api, direct, line),
             hosts,
-            scale_boots.Boots(
-                _filled_placement(stack, hosts), _by_unit(hosts)
-            ),
+            scale_boots.Boots(_filled_placement(stack, hosts), hosts),
         ).figures()
 
 
@@ -172,9 +178,10 @@ class _Measurement:
             'memory': self._pool.memory,
             'away_s': self._pool.away_s,
             'boots': boots.booted,
-            'boots_failed': boots.failed,
+            'boots_failed': dict(boots.failed),
             'refused_wrongly': dict(boots.refused),
             'rescheduled': boots.rescheduled,
+            'schedule_ms': scale.latencies(boots.scheduled.seconds),
             'acquire_ms': scale.latencies(boots.acquired.seconds),
             'release_ms': scale.latencies(boots.released.seconds),
             'reports_per_s': round(len(reports.seconds) / seconds, 2),
@@ -260,12 +267,6 @@ class _Measurement:
             self._pool.lose_database(wanted.away_s)
             wait(wanted.seconds)
             tell(round(wanted.seconds))
-
-
-def _by_unit(hosts: list[scale_hosts.Host]) -> dict[str, scale_hosts.Host]:
-    return {
-        host.simulated.allocated_functions(1).rp_uuid: host for host in hosts
-    }
 
 
 def _filled_placement(

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import hashlib
 import threading
 import time
+from typing import TypeVar
 
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import noauth
@@ -30,6 +31,8 @@ from nova_accel.testing import reports
 #: How many devices a host has.
 DEVICES = 8
 
+_Answer = TypeVar('_Answer')
+
 
 class Waits:
     """How long calls took that were answered, and how many were not.
@@ -43,16 +46,17 @@ class Waits:
         self.failed = 0
         self._lock = threading.Lock()
 
-    def time(self, call: Callable[[], object]) -> None:
-        """:raises AcceleratorError: as the call"""
+    def time(self, call: Callable[[], _Answer]) -> _Answer:
+        """:raises Exception: as the call"""
         begin = time.monotonic()
         try:
-            call()
-        except exceptions.AcceleratorError:
+            answer = call()
+        except Exception:
             with self._lock:
                 self.failed += 1
             raise
         self.seconds.append(time.monotonic() - begin)
+        return answer
 
 
 class Host:

@@ -10,8 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import types
+
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import scheduling
@@ -26,29 +29,33 @@ class TestBoots(testtools.TestCase):
         self.useFixture(accelerator_api.AcceleratorApi())
         self.placement = self.useFixture(scheduling.Placement())
         arqs.make_profile()
-        self.hosts = {}
+        self.hosts = []
         self.waits = scale_hosts.Waits()
 
-    def add_host(self, name, is_reported=True):
+    def add_host(self, name):
         host = scale_hosts.Host(name, 'http://accelerator.test')
-        if is_reported:
-            host.report(self.waits)
+        host.report(self.waits)
         root = self.placement.add_provider(
-            name, {'VCPU': 99, 'MEMORY_MB': 9999}
+            name,
+            {'VCPU': 99, 'MEMORY_MB': 9999},
+            uuid=host.simulated.node_uuid,
         )
         unit = host.simulated.allocated_functions(1).rp_uuid
         self.placement.add_provider(
             f'{name}_qat',
             {'CUSTOM_QAT': scale_hosts.DEVICES},
             root,
-            [naming.OWNERSHIP_TRAIT],
+            [naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT],
             unit,
         )
-        self.hosts[unit] = host
+        self.hosts.append(host)
         return host
 
     def boots(self):
         return scale_boots.Boots(self.placement, self.hosts)
+
+    def refuse(self, *_binding, **_kwargs):
+        raise exceptions.Conflict('another server has it')
 
     def held(self, host):
         return len(host.api.bindings())
@@ -61,7 +68,8 @@ class TestBoots(testtools.TestCase):
         self.assertEqual(scale_hosts.DEVICES, self.held(host))
         boots.boot()
         self.assertEqual(
-            (scale_hosts.DEVICES, 1), (boots.booted, boots.failed)
+            (scale_hosts.DEVICES, [1]),
+            (boots.booted, list(boots.failed.values())),
         )
         boots.delete(at_least=scale_hosts.DEVICES)
         self.assertEqual(scale_hosts.DEVICES, self.held(host))
@@ -76,18 +84,20 @@ class TestBoots(testtools.TestCase):
         self.assertEqual(scale_hosts.DEVICES + 1, len(boots.released.seconds))
 
     def test_a_refused_server_goes_to_another_host(self):
-        self.add_host('compute-1', is_reported=False)
+        host = self.add_host('compute-1')
+        host.api = types.SimpleNamespace(
+            acquire=self.refuse, release=lambda *binding: None
+        )
         boots = self.boots()
         boots.boot()
-        self.assertEqual(
-            (0, 1, 2), (boots.booted, boots.failed, boots.rescheduled)
-        )
-        self.assertEqual([3], list(boots.refused.values()))
+        self.assertEqual((0, 2), (boots.booted, boots.rescheduled))
+        self.assertEqual([1], list(boots.failed.values()))
+        self.assertEqual({'Conflict': 3}, boots.refused)
         # What it claimed is free again.
         self.assertEqual(
             {},
             self.placement.client.get_allocations_for_resource_provider(
-                boots._context, next(iter(self.hosts))
+                boots._context, host.simulated.allocated_functions(1).rp_uuid
             ).allocations,
         )
 
@@ -99,9 +109,8 @@ class TestBoots(testtools.TestCase):
         host.api = scale_hosts.Host('compute-1', 'http://127.0.0.1:9').api
         host.api._adapter.connect_retries = 0
         boots.boot()
-        self.assertEqual(
-            (1, 1, {}), (boots.booted, boots.failed, boots.refused)
-        )
+        self.assertEqual((1, {}), (boots.booted, boots.refused))
+        self.assertEqual([1], list(boots.failed.values()))
         self.assertEqual(
             (3, 3), (boots.acquired.failed, boots.released.failed)
         )

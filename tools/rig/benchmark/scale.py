@@ -61,9 +61,9 @@ def add(commands: subcommands.Commands) -> None:
             'and deleted. It has a real Placement and MariaDB, the API as it '
             'is deployed, and a SchedulerManager of Nova with our filters. '
             'The API is restarted after a third of the time, and its '
-            'database is away after two. nova-conductor and nova-compute do '
-            'not run: their calls are made by the same clients, and no '
-            'message is sent, so RabbitMQ is not needed'
+            'database is away after two. It notifies through RabbitMQ. '
+            'nova-conductor and nova-compute do not run: their calls are '
+            'made by the same clients'
         ),
     )
     command.set_defaults(measure=_measure)

@@ -35,6 +35,7 @@ from rig.benchmark import arqs
 from rig.benchmark import progress_bar
 from rig.benchmark import scale
 from rig.benchmark import scale_boots
+from rig.benchmark import scale_bus
 from rig.benchmark import scale_hosts
 from rig.serving import api as served_api
 from rig.serving import placement as served_placement
@@ -105,8 +106,11 @@ def figures(wanted: scale.Scale) -> dict[str, Any]:
     """Measure a cloud while it works.
 
     :raises RuntimeError: servers cannot be deleted at the end
+    :raises ConfigurationError: there is no RabbitMQ
     """
+    scale_bus.check()
     with contextlib.ExitStack() as stack:
+        bus = stack.enter_context(scale_bus.Bus())
         # Nova's client logs each claim that is lost.
         logging.disable(logging.ERROR)
         stack.callback(logging.disable, logging.NOTSET)
@@ -123,7 +127,9 @@ def figures(wanted: scale.Scale) -> dict[str, Any]:
         CONF.set_override('connection', text, 'nova_accel_database')
         engine.forget()
         api = stack.enter_context(
-            served_api.ServedApi(text, text, processes=None)
+            served_api.ServedApi(
+                text, text, processes=None, sections=bus.sections
+            )
         )
         arqs.make_profile()
         hosts = [
@@ -135,7 +141,7 @@ def figures(wanted: scale.Scale) -> dict[str, Any]:
             Pool(api, direct, line),
             hosts,
             scale_boots.Boots(_filled_placement(stack, hosts), hosts),
-        ).figures()
+        ).figures() | {'notifications': dict(bus.received)}
 
 
 class _Measurement:

@@ -111,7 +111,7 @@ class AcceleratorApi:
         devices: Sequence[Mapping[str, Any]],
         orders_seen: int | None = None,
         findings: Sequence[Mapping[str, Any]] = (),
-        orders_placed: int | None = None,
+        orders_published: int | None = None,
     ) -> host_orders.Orders | None:
         """Report the host's devices, and get its orders.
 
@@ -123,7 +123,7 @@ class AcceleratorApi:
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
         :param findings: see :func:`nova_accel.model.finding.to_dicts`
-        :param orders_placed: the revision of the orders that Placement has,
+        :param orders_published: the revision of the orders that Placement has,
             None if that is not known
         :returns: the orders; None if neither orders nor devices changed
         :raises AcceleratorError: the report is refused (InvalidRequest,
@@ -134,7 +134,7 @@ class AcceleratorApi:
             'service_host': service_host,
             'digest': digest,
             'orders_seen': orders_seen,
-            'orders_placed': orders_placed,
+            'orders_published': orders_published,
         }
         if self._reported == (digest, self._agreement.contract):
             try:

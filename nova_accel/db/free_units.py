@@ -56,7 +56,7 @@ STEP_S = 30
 _LASTS_S = 60
 
 # The kinds of rows.
-_OF_HOST, _OTHER, _SILENT, _UNPLACED, _CLOCK = range(5)
+_OF_HOST, _OTHER, _SILENT, _UNPUBLISHED, _CLOCK = range(5)
 
 _TOTAL = sa.func.count(sa.case((_HANDLES.c.present, 1)))
 _FREE = sa.func.count(sa.case((unit_states.is_available(), 1)))
@@ -149,7 +149,7 @@ _REST = (
         _HOSTS.c.reported_at
         < clock.ago(sa.bindparam('silence_s', type_=sa.Integer))
     ),
-    _short(_UNPLACED, _HOSTS.c.hostname).where(host_rows.IS_UNPLACED),
+    _short(_UNPUBLISHED, _HOSTS.c.hostname).where(host_rows.IS_UNPUBLISHED),
     _short(_CLOCK, sa.cast(clock.now(), sa.String(32))),
 )
 
@@ -246,7 +246,7 @@ def _overlap() -> datetime.timedelta:
 def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
     of_hosts: dict[str, list[unit_changes.ChangedDeployable]] = {}
     others: list[unit_changes.ChangedDeployable] = []
-    silent, unplaced = set(), set()
+    silent, unpublished = set(), set()
     at = ''
     for (
         kind,
@@ -264,8 +264,8 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
     ) in rows:
         if kind == _SILENT:
             silent.add(text)
-        elif kind == _UNPLACED:
-            unplaced.add(text)
+        elif kind == _UNPUBLISHED:
+            unpublished.add(text)
         elif kind == _CLOCK:
             at = text
         else:
@@ -294,7 +294,7 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
         of_hosts,
         others,
         frozenset(silent),
-        frozenset(unplaced),
+        frozenset(unpublished),
     )
 
 

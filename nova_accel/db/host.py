@@ -96,7 +96,7 @@ def report(
     part: int | None = None,
     others: Collection[str] | None = None,
     findings: Sequence[Mapping[str, Any]] = (),
-    orders_placed: int | None = None,
+    orders_published: int | None = None,
 ) -> Reported:
     """Note what devices a host has, and tell it what to do.
 
@@ -114,8 +114,9 @@ def report(
     :param findings: with devices, what the host has found wrong, in the form
         of :meth:`nova_accel.model.finding.Finding.to_dict`. A report in parts
         has them in its last one
-    :param orders_placed: the revision of the orders that Placement has, None
-        if the host does not know. It is noted if the devices are unchanged
+    :param orders_published: the revision of the orders that Placement has,
+        None if the host does not know. It is noted if the devices are
+        unchanged
     :raises NotFound: the devices have changed, and are not given
     :raises Conflict: the compute node, or something of the devices, is another
         host's; or the parts before are not known, so that the host has to
@@ -127,7 +128,9 @@ def report(
         'report_digest': digest,
         'contract': contract,
     }
-    placed = {} if orders_placed is None else _placed(orders_placed)
+    published = (
+        {} if orders_published is None else _published(orders_published)
+    )
     with engine.writer() as connection:
         if part is None:
             seen = {} if orders_seen is None else {'orders': orders_seen}
@@ -135,12 +138,12 @@ def report(
                 connection,
                 hostname,
                 facts | seen,
-                placed,
+                published,
                 ~host_rows.IS_DUE,
                 _HOSTS.c.found_silent < host_rows.TOLD_SILENT,
             ):
                 return Reported(None)
-            if _note_unchanged(connection, hostname, facts, placed):
+            if _note_unchanged(connection, hostname, facts, published):
                 return _reported(connection, hostname, ())
         if devices is None:
             raise exceptions.NotFound(
@@ -212,19 +215,19 @@ def _note_unchanged(
     )
 
 
-def _placed(revision: int) -> dict[str, Any]:
+def _published(revision: int) -> dict[str, Any]:
     """The columns that note which orders Placement has.
 
     A host that was forgotten may tell of a revision that is still to come.
     """
     is_known = _HOSTS.c.orders >= revision
     return {
-        'orders_placed': sa.case(
-            (is_known, revision), else_=_HOSTS.c.orders_placed
+        'orders_published': sa.case(
+            (is_known, revision), else_=_HOSTS.c.orders_published
         ),
-        'unplaced': sa.case(
-            (sa.and_(is_known, _HOSTS.c.unplaced <= revision), sa.null()),
-            else_=_HOSTS.c.unplaced,
+        'unpublished': sa.case(
+            (sa.and_(is_known, _HOSTS.c.unpublished <= revision), sa.null()),
+            else_=_HOSTS.c.unpublished,
         ),
     }
 

@@ -251,7 +251,7 @@ class SimulatedHost:
     def tell(
         self,
         orders_seen: int | None = None,
-        orders_placed: int | None = None,
+        orders_published: int | None = None,
     ) -> host.Reported:
         """As :meth:`report`, with all that follows from it."""
         return host.report(
@@ -263,14 +263,14 @@ class SimulatedHost:
             orders_seen=orders_seen,
             contract=self.contract,
             findings=finding.to_dicts(self.findings),
-            orders_placed=orders_placed,
+            orders_published=orders_published,
         )
 
     def follow(self) -> None:
         """Report, and say that Placement has what was ordered."""
         told = self.report()
         if told is not None:
-            self.tell(told.revision, orders_placed=told.revision)
+            self.tell(told.revision, orders_published=told.revision)
 
     def clean(self) -> None:
         """Report, and say that all units are clean that had to be cleaned."""

@@ -69,8 +69,8 @@ from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import known_types
 from nova_accel.virt.publishing import last_answers
 from nova_accel.virt.publishing import link_memory
+from nova_accel.virt.publishing import order_publication
 from nova_accel.virt.publishing import periodic_work
-from nova_accel.virt.publishing import placing
 from nova_accel.virt.publishing import publication
 from nova_accel.virt.publishing import published_traits
 from nova_accel.virt.publishing import units_in_use
@@ -128,14 +128,14 @@ def start(
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
-    placed = placing.Placing(
+    orders = order_publication.OrderPublication(
         common.current,
         publishing.providers,
         update_resources,
         publishing.publisher.report,
     )
     common.cycle.begin(
-        _steps(common, fpgas, holding, publishing, placed, lost_mdevs)
+        _steps(common, fpgas, holding, publishing, orders, lost_mdevs)
     )
     guru_report.add_section(
         guru_report.TITLE,
@@ -418,7 +418,7 @@ def _steps(
     fpgas: _Fpgas,
     holding: _Holding,
     publishing: _Publishing,
-    placed: placing.Placing,
+    orders: order_publication.OrderPublication,
     lost_mdevs: mdevs.LostMdevs,
 ) -> tuple[periodic_work.Step, ...]:
     """The steps of each cycle, in their order."""
@@ -433,7 +433,7 @@ def _steps(
         ),
         ('The programming of regions is not reported', fpgas.history.report),
         (_UNPUBLISHED, publishing.publisher.report),
-        ('Placement does not know of the orders', placed.go_on),
+        ('Placement does not know of the orders', orders.go_on),
         (taking_over.NOT_TAKEN_OVER, holding.taking_over.go_on),
         ('Accelerators are not cleaned', holding.cleaner.go_on),
         ('Lost accelerators are not made again', lost_mdevs.go_on),

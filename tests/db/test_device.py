@@ -221,13 +221,13 @@ class TestSetStatus(DeviceTestCase):
         device.set_status(second, hardware.Status.MAINTAINING)
         self.assertEqual({first, second}, unpublished())
         self.host.report()
-        self.host.tell(orders_placed=told.revision)
+        self.host.tell(orders_published=told.revision)
         self.assertEqual({second}, unpublished())
         # The same again is nothing new.
         device.set_status(first, hardware.Status.MAINTAINING)
         self.assertEqual({second}, unpublished())
         # A revision of a host that was forgotten says nothing.
-        self.host.tell(orders_placed=told.revision + 99)
+        self.host.tell(orders_published=told.revision + 99)
         self.assertEqual({second}, unpublished())
         self.host.follow()
         self.assertEqual(set(), unpublished())

@@ -164,12 +164,12 @@ class TestRead(FreeUnitsTestCase):
     def test_hosts_of_which_placement_lacks_a_change(self) -> None:
         self.host.report()
         reports.SimulatedHost('compute-2').report()
-        self.assertEqual(frozenset(), free_units.read(None).unplaced)
+        self.assertEqual(frozenset(), free_units.read(None).unpublished)
         device.set_status(self.host.device_uuid(), hardware.Status.MAINTAINING)
         for since in (None, self.now()):
-            self.assertEqual({'compute-1'}, free_units.read(since).unplaced)
+            self.assertEqual({'compute-1'}, free_units.read(since).unpublished)
         self.host.follow()
-        self.assertEqual(frozenset(), free_units.read(None).unplaced)
+        self.assertEqual(frozenset(), free_units.read(None).unpublished)
 
     def test_one_statement(self) -> None:
         self.host.report()

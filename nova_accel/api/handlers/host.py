@@ -48,7 +48,7 @@ def report(req: webob.Request) -> webob.Response:
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'),
         findings=body.get('findings', ()),
-        orders_placed=body.get('orders_placed'),
+        orders_published=body.get('orders_published'),
     )
     owner_news.tell(context, turned)
     owner_news.look_for_silence(context)

@@ -151,7 +151,7 @@ REPORT = scalars.strict_object(
         },
         'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
         # The revision that Placement has.
-        'orders_placed': {'anyOf': [_REVISION, {'type': 'null'}]},
+        'orders_published': {'anyOf': [_REVISION, {'type': 'null'}]},
         host_contract.KEY: {
             'type': 'integer',
             'minimum': host_contract.FIRST,
@@ -179,7 +179,7 @@ REPORT = scalars.strict_object(
     },
     'devices',
     'orders_seen',
-    'orders_placed',
+    'orders_published',
     'findings',
     'part',
     'others',

@@ -42,12 +42,12 @@ IS_DUE = sa.case(
 
 #: Whether Placement counts some device as before it was disabled or enabled.
 #: SQLite would not look into the index for "is not null".
-IS_UNPLACED = _HOSTS.c.unplaced > 0
+IS_UNPUBLISHED = _HOSTS.c.unpublished > 0
 
 #: Whether Placement counts a device of the host by the device's status, as far
 #: as the host knows.
 IS_PUBLISHED = sa.case(
-    (_DEVICES.c.status_since <= _HOSTS.c.orders_placed, True), else_=False
+    (_DEVICES.c.status_since <= _HOSTS.c.orders_published, True), else_=False
 )
 
 #: ``hosts.found_silent`` of a host of which owners are told that it is silent.

@@ -144,5 +144,5 @@ def change_statuses(
     # In a statement of its own: databases differ in which value of a column
     # that is changed another one gets.
     connection.execute(
-        sa.update(_HOSTS).where(*where).values(unplaced=_HOSTS.c.orders)
+        sa.update(_HOSTS).where(*where).values(unpublished=_HOSTS.c.orders)
     )

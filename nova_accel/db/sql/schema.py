@@ -95,8 +95,10 @@ HOSTS = _table(
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
     # The largest status_since of its devices, None if Placement has it; and
     # the revision that Placement has, as far as the host knows.
-    sa.Column('unplaced', sa.Integer, index=True),
-    sa.Column('orders_placed', sa.Integer, nullable=False, server_default='0'),
+    sa.Column('unpublished', sa.Integer, index=True),
+    sa.Column(
+        'orders_published', sa.Integer, nullable=False, server_default='0'
+    ),
     # When its devices, their contents or their faults, its orders or its
     # absent handles changed. A report that has nothing new leaves it.
     sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),

@@ -171,10 +171,10 @@ class CurrentState:
     """The view and the orders of the moment.
 
     The publisher replaces each as a whole, and everybody else reads it.
-    ``orders`` is None before the API's first answer. ``placed`` are the orders
-    that Placement has; None before that is known. ``unjournaled`` are the
-    bindings of the API's last list that the journal lacked, adopted or not;
-    None before the first list. ``uncounted`` are the units that instances
+    ``orders`` is None before the API's first answer. ``published`` are the
+    orders that Placement has; None before that is known. ``unjournaled`` are
+    the bindings of the API's last list that the journal lacked, adopted or
+    not; None before the first list. ``uncounted`` are the units that instances
     hold and that Placement has not allocated to them; None before the first
     look. A part that sees a reason to compare the host soon sets
     ``is_doubtful``. All parts add to ``findings``, and the publisher reports
@@ -183,7 +183,7 @@ class CurrentState:
 
     view: View
     orders: host_orders.Orders | None = None
-    placed: host_orders.Orders | None = None
+    published: host_orders.Orders | None = None
     unjournaled: tuple[host_binding.Binding, ...] | None = None
     uncounted: counted.Units | None = None
     is_doubtful: bool = False

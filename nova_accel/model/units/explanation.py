@@ -41,8 +41,8 @@ class Inventory:
     :mod:`nova_accel.model.link_places`.
 
     ``units`` maps the reason why units are not free to their number. The
-    number of free units has the key None. With ``is_unplaced`` Placement may
-    still reserve some of these, until the host reports.
+    number of free units has the key None. With ``is_unpublished`` Placement
+    may still reserve some of these, until the host reports.
     """
 
     hostname: str
@@ -54,7 +54,7 @@ class Inventory:
     is_silent: bool = False
     link_sets: tuple[str, ...] = ()
     device_addresses: tuple[str, ...] = ()
-    is_unplaced: bool = False
+    is_unpublished: bool = False
 
     @property
     def total(self) -> int:

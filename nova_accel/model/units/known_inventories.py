@@ -31,7 +31,7 @@ def build(
     claimed: Mapping[str, Mapping[str, int]],
     silent: frozenset[str],
     taken: Mapping[str, Set[card_slice.CardSlice]],
-    unplaced: frozenset[str] = frozenset(),
+    unpublished: frozenset[str] = frozenset(),
 ) -> list[explanation.Inventory]:
     """The inventories of the deployables' providers, without their devices.
 
@@ -40,7 +40,7 @@ def build(
 
     :param claimed: provider -> resource class -> units
     :param silent: the names of the hosts that do not report
-    :param unplaced: the names of those of which Placement lacks the last
+    :param unpublished: the names of those of which Placement lacks the last
         change
     :param taken: provider of a card of many shapes -> what servers have of it
     """
@@ -80,7 +80,7 @@ def build(
                 (),
                 amounts,
                 hostname in silent,
-                is_unplaced=hostname in unplaced,
+                is_unpublished=hostname in unpublished,
             )
         )
     return found

@@ -70,7 +70,7 @@ class KnownUnits:
         #: The names of the hosts that do not report.
         self.silent: frozenset[str] = frozenset()
         #: The names of those of which Placement lacks the last change.
-        self.unplaced: frozenset[str] = frozenset()
+        self.unpublished: frozenset[str] = frozenset()
         self._doubtful: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
         self._served_by: dict[_Request, _Serving] = {}
@@ -161,12 +161,14 @@ class KnownUnits:
                 harms.append(harm)
         return card_slices.add_up(harms)
 
-    def links(self, only_placed: bool = False) -> list[host_links.HostLinks]:
+    def links(
+        self, only_published: bool = False
+    ) -> list[host_links.HostLinks]:
         """The link sets of all hosts that report and have some.
 
-        :param only_placed: only of those that are in Placement as they are
+        :param only_published: only of those that are in Placement as they are
         """
-        left_out = self._doubtful if only_placed else self.silent
+        left_out = self._doubtful if only_published else self.silent
         with self._lock:
             hostnames = self._deployables.linked_hosts() - left_out
         return [self._links_of(hostname) for hostname in sorted(hostnames)]
@@ -353,7 +355,7 @@ class KnownUnits:
                 for rp_uuid in claimed
             }
         return known_inventories.build(
-            deployables, claimed, self.silent, taken, self.unplaced
+            deployables, claimed, self.silent, taken, self.unpublished
         )
 
     def claim(
@@ -423,8 +425,8 @@ class KnownUnits:
             for hostname in touched.hostnames:
                 self._links.pop(hostname, None)
             self.silent = changes.silent
-            self.unplaced = changes.unplaced
-            self._doubtful = changes.silent | changes.unplaced
+            self.unpublished = changes.unpublished
+            self._doubtful = changes.silent | changes.unpublished
             self._drop_pools(touched.rp_uuids | self._claims.expire(now))
 
     def _drop_pools(self, rp_uuids: Iterable[str]) -> None:

@@ -177,7 +177,7 @@ def find(
     large = [each for each in suited if each.total >= wanted]
     free = [each for each in large if each.free >= wanted]
     if free:
-        return RESERVED if all(each.is_unplaced for each in free) else None
+        return RESERVED if all(each.is_unpublished for each in free) else None
     return Shortage(
         _why_not_free(large),
         _fewer(large) or _without_a_trait(group, wanted, there),

@@ -108,7 +108,7 @@ class Changes(NamedTuple):
     ``of_hosts`` has all deployables of the hosts that have changed, also of a
     host that has none. ``others`` are deployables of which a unit has changed;
     the other deployables of their hosts are as before. ``silent`` are the
-    names of all hosts that do not report, and ``unplaced`` of those whose
+    names of all hosts that do not report, and ``unpublished`` of those whose
     devices Placement counts as before they were disabled or enabled. With
     ``is_all``, there is nothing but what this tells. ``at`` is the database's
     time.
@@ -119,4 +119,4 @@ class Changes(NamedTuple):
     of_hosts: Mapping[str, Sequence[ChangedDeployable]]
     others: Sequence[ChangedDeployable] = ()
     silent: frozenset[str] = frozenset()
-    unplaced: frozenset[str] = frozenset()
+    unpublished: frozenset[str] = frozenset()

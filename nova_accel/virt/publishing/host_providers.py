@@ -148,7 +148,7 @@ class Providers:
         nova_tree.apply(tree, self._nodename, changes)
         self._unwanted = changes.unwanted
         if not changes:
-            self._current.placed = orders
+            self._current.published = orders
         return bool(changes)
 
     def settle(self) -> None:

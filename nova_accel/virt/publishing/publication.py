@@ -130,7 +130,7 @@ class Publisher:
         :raises AcceleratorError: it has not accepted the report.
         """
         view, orders = self._current.view, self._current.orders
-        placed = self._current.placed
+        published = self._current.published
         devices = [
             device.to_report(self._node.uuid, view.layout.rp_uuids)
             for device in view.devices
@@ -143,7 +143,7 @@ class Publisher:
             devices,
             orders.revision if orders else None,
             findings,
-            placed.revision if placed else None,
+            published.revision if published else None,
         )
         if newer is not None:
             self._current.orders = newer

@@ -105,7 +105,7 @@ class Host:
             self._digest,
             self._devices,
             orders_seen=self._revision,
-            orders_placed=self._revision,
+            orders_published=self._revision,
         )
         if newer is not None:
             self._revision = newer.revision

@@ -46,9 +46,9 @@ def _create_hosts() -> None:
         ),
         sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
         sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
-        sa.Column('unplaced', sa.Integer),
+        sa.Column('unpublished', sa.Integer),
         sa.Column(
-            'orders_placed', sa.Integer, nullable=False, server_default='0'
+            'orders_published', sa.Integer, nullable=False, server_default='0'
         ),
         sa.Column('changed_at', sa.DateTime),
         sa.Column('drained_from', sa.DateTime),
@@ -60,7 +60,7 @@ def _create_hosts() -> None:
     )
     operations.create_index('hosts', 'reported_at')
     operations.create_index('hosts', 'changed_at')
-    operations.create_index('hosts', 'unplaced')
+    operations.create_index('hosts', 'unpublished')
     operations.create_table(
         'findings',
         sa.Column('hostname', sa.String(255), nullable=False),

@@ -153,7 +153,7 @@ class ExplainTest(base.ApiTestCase):
         self.ok(
             'PUT',
             f'/hosts/{base.HOSTNAME}',
-            {**base.report(), 'orders_placed': placed},
+            {**base.report(), 'orders_published': placed},
             roles=base.SERVICE,
         )
 

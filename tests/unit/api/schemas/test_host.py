@@ -33,7 +33,7 @@ _FIRST_REPORT = {
     'digest',
     'devices',
     'orders_seen',
-    'orders_placed',
+    'orders_published',
     'part',
     'others',
     'contract',

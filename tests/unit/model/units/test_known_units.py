@@ -71,7 +71,7 @@ class KnownUnitsTestCase(testtools.TestCase):
         *others: unit_changes.ChangedDeployable,
         is_all: bool = False,
         silent: Sequence[str] = (),
-        unplaced: Sequence[str] = (),
+        unpublished: Sequence[str] = (),
         now: float = 0,
         **of_hosts: Sequence[unit_changes.ChangedDeployable],
     ) -> None:
@@ -82,7 +82,7 @@ class KnownUnitsTestCase(testtools.TestCase):
                 of_hosts,
                 others,
                 frozenset(silent),
-                frozenset(unplaced),
+                frozenset(unpublished),
             ),
             now,
         )
@@ -148,16 +148,16 @@ class TestApply(KnownUnitsTestCase):
     def test_hosts_of_which_placement_lacks_a_change(self) -> None:
         """They are suspected, and have what they have."""
         self.assertTrue(self.known.serves([group()]))
-        self.apply(unplaced=['one'])
+        self.apply(unpublished=['one'])
         self.assertTrue(self.known.serves([group()]))
-        self.apply(unplaced=['one', 'two'])
+        self.apply(unpublished=['one', 'two'])
         self.assertFalse(self.known.serves([group()]))
         self.assertEqual(
             {'one': 2, 'two': 1}, self.known.count_servers([group()])
         )
         self.assertEqual(
             {True},
-            {each.is_unplaced for each in self.known.inventories({'FPGA'})},
+            {each.is_unpublished for each in self.known.inventories({'FPGA'})},
         )
         self.apply()
         self.assertTrue(self.known.serves([group()]))

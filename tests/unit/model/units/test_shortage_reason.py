@@ -94,9 +94,9 @@ class TestUnplaced(testtools.TestCase):
                     frozenset(),
                     (),
                     {None: free, 'in use': 4 - free},
-                    is_unplaced=is_unplaced,
+                    is_unpublished=is_unpublished,
                 )
-                for number, (free, is_unplaced) in enumerate(hosts)
+                for number, (free, is_unpublished) in enumerate(hosts)
             ],
         )
         return None if shortage is None else str(shortage)

@@ -83,7 +83,7 @@ class ProvidersTestCase(testtools.TestCase):
         self.orders = host_orders.Orders(1)
         self.uncounted = {}
         self.awaited = frozenset()
-        self.placed = None
+        self.published = None
         self.tree = nova_tree.ProviderTree()
         self.tree.new_root(NODE, NODE_UUID)
         self.refused = None
@@ -317,14 +317,14 @@ class TestReserved(ProvidersTestCase):
     def test_what_placement_has(self):
         """Nova may fail to write a change, so only the next update tells."""
         self.assert_pool(2, 0)
-        self.assertIs(self.orders, self.placed)
+        self.assertIs(self.orders, self.published)
         before = self.orders
         uuid = naming.derived_uuid(NODE_UUID, FIRST)
         self.orders = host_orders.Orders(2, disabled=frozenset({uuid}))
         self.periodic()
-        self.assertIs(before, self.placed)
+        self.assertIs(before, self.published)
         self.periodic()
-        self.assertIs(self.orders, self.placed)
+        self.assertIs(self.orders, self.published)
 
     def test_nova_is_hurried_only_after_its_start(self):
         self.assertFalse(self.providers.may_hurry)

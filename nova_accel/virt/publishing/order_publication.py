@@ -23,7 +23,7 @@ from nova_accel.model.providers import host_view
 from nova_accel.virt.publishing import host_providers
 
 
-class Placing:
+class OrderPublication:
     """Compares the orders of a host with those that Placement has.
 
     :param update: has Nova update its resources, and waits for the end
@@ -47,13 +47,15 @@ class Placing:
 
         :raises AcceleratorError: the API has not accepted the report.
         """
-        orders, placed = self._current.orders, self._current.placed
+        orders, published = self._current.orders, self._current.published
         if orders is None or not self._providers.may_hurry:
             return
-        if orders.disabled == (placed.disabled if placed else frozenset()):
+        if orders.disabled == (
+            published.disabled if published else frozenset()
+        ):
             return
         self._update()
-        # Another update may have placed newer ones meanwhile.
-        if self._current.placed is placed:
-            self._current.placed = orders
+        # Another update may have published newer ones meanwhile.
+        if self._current.published is published:
+            self._current.published = orders
         self._report()

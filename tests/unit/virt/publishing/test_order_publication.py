@@ -16,20 +16,20 @@ import testtools
 
 from nova_accel.model import host_orders
 from nova_accel.model.providers import host_view
-from nova_accel.virt.publishing import placing
+from nova_accel.virt.publishing import order_publication
 
 
 def orders(revision, *disabled):
     return host_orders.Orders(revision, frozenset(disabled))
 
 
-class TestPlacing(testtools.TestCase):
+class TestOrderPublication(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.current = host_view.CurrentState(host_view.View())
         self.providers = types.SimpleNamespace(may_hurry=True)
         self.done = []
-        self.placing = placing.Placing(
+        self.publication = order_publication.OrderPublication(
             self.current,
             self.providers,
             self.update,
@@ -43,7 +43,7 @@ class TestPlacing(testtools.TestCase):
         """What is done for these orders."""
         self.done.clear()
         self.current.orders = wanted
-        self.placing.go_on()
+        self.publication.go_on()
         return [*self.done]
 
     def test_a_device_is_disabled_and_enabled(self):
@@ -51,14 +51,14 @@ class TestPlacing(testtools.TestCase):
         self.assertEqual([], self.go_on(orders(1)))
         for wanted in (orders(2, 'a'), orders(3)):
             self.assertEqual(['update', 'report'], self.go_on(wanted))
-            self.assertEqual(wanted, self.current.placed)
+            self.assertEqual(wanted, self.current.published)
             self.assertEqual([], self.go_on(wanted))
 
     def test_other_orders_wait_for_nova(self):
         self.go_on(orders(2, 'a'))
         unclean = host_orders.Orders(3, frozenset('a'), frozenset('b'))
         self.assertEqual([], self.go_on(unclean))
-        self.assertEqual(2, self.current.placed.revision)
+        self.assertEqual(2, self.current.published.revision)
 
     def test_not_while_nova_starts(self):
         self.providers.may_hurry = False
@@ -72,25 +72,25 @@ class TestPlacing(testtools.TestCase):
         def fail():
             raise RuntimeError('stuck')
 
-        failing = placing.Placing(
+        failing = order_publication.OrderPublication(
             self.current, self.providers, fail, self.update
         )
         self.current.orders = orders(2, 'a')
         self.assertRaises(RuntimeError, failing.go_on)
-        self.assertIsNone(self.current.placed)
+        self.assertIsNone(self.current.published)
         self.assertEqual(['update', 'report'], self.go_on(orders(2, 'a')))
 
     def test_nova_places_newer_orders_meanwhile(self):
         newer = orders(3)
 
         def place():
-            self.current.placed = newer
+            self.current.published = newer
 
-        placing.Placing(
+        order_publication.OrderPublication(
             self.current, self.providers, place, lambda: None
         ).go_on()
         self.current.orders = orders(2, 'a')
-        placing.Placing(
+        order_publication.OrderPublication(
             self.current, self.providers, place, lambda: None
         ).go_on()
-        self.assertEqual(newer, self.current.placed)
+        self.assertEqual(newer, self.current.published)

@@ -27,7 +27,7 @@ HOST = 'host1'
 _SOON_S = 5
 
 
-class PlacingTestCase(base.AcceleratorTestCase):
+class OrderPublicationTestCase(base.AcceleratorTestCase):
     def setUp(self):
         super().setUp()
         self.create_profile('qat', [base.QAT])
@@ -71,7 +71,7 @@ class PlacingTestCase(base.AcceleratorTestCase):
         return self.api.get_server(server['id'])['fault']['message']
 
 
-class TestPlacing(PlacingTestCase):
+class TestOrderPublication(OrderPublicationTestCase):
     def test_it_is_disabled_and_enabled(self):
         amount = len(self.devices())
         self.assertEqual(0, self.reserved())

@@ -128,6 +128,7 @@ def fill() -> None:
         cloud.identity.assign_system_role_to_user(
             cloud.identity.find_user('nova'),
             cloud.identity.find_role('reader'),
+            'all',
         )
 
 

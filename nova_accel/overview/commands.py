@@ -18,6 +18,7 @@ import datetime
 import pathlib
 from typing import Any
 
+from nova_accel import exceptions
 from nova_accel.model.fleet import fleet
 from nova_accel.overview import columns
 from nova_accel.overview import exit_status
@@ -109,6 +110,16 @@ class List(OfFleet, printing.Lister):
             ),
         )
         return parser
+
+    def answer(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.placement and not (
+            parsed_args.drift or parsed_args.json
+        ):
+            raise exceptions.InvalidRequest(
+                'a list of units shows nothing of Placement: --placement '
+                'needs --drift, or --json'
+            )
+        return super().answer(parsed_args)
 
     def run_on(
         self, found: fleet.Fleet, parsed_args: argparse.Namespace

@@ -62,6 +62,11 @@ class TestList(fleet.FleetTestCase):
             self.assertEqual(exit_status.UNKNOWN, status)
             self.assertIn('Host nowhere not found', text)
 
+    def test_placement_alone(self) -> None:
+        status, text = self.run_command(fleet_command.List, '--placement')
+        self.assertEqual(exit_status.UNKNOWN, status)
+        self.assertIn('--placement needs --drift, or --json', text)
+
     def test_json(self) -> None:
         self.nova.servers.clear()
         status, text = self.run_command(fleet_command.List, '--json')

@@ -207,7 +207,7 @@ def _unmet_join(
     [link] = {group.link for group in groups if group.link}
     shortage = link_shortage.find(groups, known.links())
     if shortage is None:
-        placed = link_shortage.find(groups, known.links(only_published=True))
+        placed = link_shortage.find(groups, known.links(published=True))
         shortage = (
             shortage_reason.RESERVED if placed else shortage_reason.CLAIMED
         )

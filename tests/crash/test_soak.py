@@ -169,12 +169,10 @@ class TestScheduler(testtools.TestCase):
         self.growth = growth.Growth()
         self.refused = 0
 
-    @contextlib.contextmanager
     def placement_away(self):
-        with fixtures.MonkeyPatch(
+        return fixtures.MonkeyPatch(
             'nova.scheduler.client.report.PLACEMENTCLIENT', self.away
-        ):
-            yield
+        )
 
     @contextlib.contextmanager
     def database_away(self):

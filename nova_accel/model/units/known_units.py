@@ -161,14 +161,12 @@ class KnownUnits:
                 harms.append(harm)
         return card_slices.add_up(harms)
 
-    def links(
-        self, only_published: bool = False
-    ) -> list[host_links.HostLinks]:
+    def links(self, published: bool = False) -> list[host_links.HostLinks]:
         """The link sets of all hosts that report and have some.
 
-        :param only_published: only of those that are in Placement as they are
+        :param published: only of those that are in Placement as they are
         """
-        left_out = self._doubtful if only_published else self.silent
+        left_out = self._doubtful if published else self.silent
         with self._lock:
             hostnames = self._deployables.linked_hosts() - left_out
         return [self._links_of(hostname) for hostname in sorted(hostnames)]

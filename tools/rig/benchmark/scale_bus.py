@@ -14,6 +14,8 @@
 
 import collections
 import socket
+import threading
+import time
 from typing import Any
 
 import fixtures
@@ -23,6 +25,9 @@ from oslo_utils import uuidutils
 
 from nova_accel import exceptions
 from rig.serving import nova_conf
+
+#: Seconds without a message after which no more are on their way.
+_QUIET_S = 1
 
 _HOST, _PORT = '127.0.0.1', 5672
 _URL = f'rabbit://guest:guest@{_HOST}:{_PORT}/'
@@ -38,6 +43,7 @@ class Bus(fixtures.Fixture):
     def __init__(self) -> None:
         super().__init__()
         self.received: collections.Counter[str] = collections.Counter()
+        self._lock = threading.Lock()
         self._topic = f'scale-{uuidutils.generate_uuid()}'
         self.sections: nova_conf.Sections = {
             'DEFAULT': {'transport_url': _URL},
@@ -72,9 +78,18 @@ class Bus(fixtures.Fixture):
     def info(
         self, _context: Any, _publisher: str, event: str, *_rest: Any
     ) -> None:
-        self.received[event] += 1
+        with self._lock:
+            self.received[event] += 1
 
     error = info
+
+    def all_received(self) -> dict[str, int]:
+        """What has arrived, when nothing more has come for a moment."""
+        before = None
+        while before != (found := dict(self.received)):
+            before = found
+            time.sleep(_QUIET_S)
+        return found
 
 
 def check() -> None:

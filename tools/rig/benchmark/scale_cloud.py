@@ -141,7 +141,7 @@ def figures(wanted: scale.Scale) -> dict[str, Any]:
             Pool(api, direct, line),
             hosts,
             scale_boots.Boots(_filled_placement(stack, hosts), hosts),
-        ).figures() | {'notifications': dict(bus.received)}
+        ).figures() | {'notifications': bus.all_received()}
 
 
 class _Measurement:
